@@ -11,6 +11,7 @@ Besides the names of this module, these modules are public, for those who add to
 of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
+* `fedhh.accounting.inference`: what a curious server infers from reports, next to what is allowed
 * `fedhh.longitudinal.ledger`: privacy loss of a device per day and over all days
 * `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
 * `fedhh.accounting.second_opinion`: dp-accounting's bounds on composed epsilons

@@ -31,6 +31,7 @@ def shown(page: str) -> list[tuple[str, list[str]]]:
 QUOTED = [
     each
     for page in (
+        "explanation/privacy-attacks.md",
         "howto/choose-epsilon.md",
         "howto/how-many-devices.md",
         "howto/plan-a-deployment.md",

@@ -13,7 +13,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
   `clients_of_plan`
 * a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
   central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`; of a trusted aggregator:
-  `account_trusted_aggregator`
+  `account_trusted_aggregator`; when some clients collude: `account_with_colluders`
 * what no central mechanism does better: `missing_mass_lower_bound`, `largest_release_chances`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 * events of dp-accounting, and its bounds on what is composed: the modules
@@ -49,6 +49,8 @@ from fedhh.accounting.bounds.tightness import (
     ShuffleLowerBound,
     subset_selection_lower_bound,
 )
+from fedhh.accounting.colluding_runs import account_with_colluders
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.empirical_epsilon import (
     AuditResult,
     audit_epsilon,
@@ -79,16 +81,18 @@ from fedhh.plans.sampled_threshold import (
 )
 
 __all__ = [
-    "BOUNDS", "AnonymityGuarantee", "AuditResult", "Blanket", "Clones", "Clones2023", "Guarantee",
-    "LayerAnonymity", "LayerRecord", "LayeredPlan", "NotApplicable", "PlanAccount", "Precision",
-    "PrivacyReport", "Selection", "ShuffleAccount", "ShuffleBound", "ShuffleLowerBound",
-    "StatedBound", "TrieHHParameters", "Use", "UserAccount", "UserLevelEpsilon", "account",
-    "account_anonymity", "account_local", "account_plan", "account_shuffle", "account_triehh",
-    "account_trusted_aggregator", "account_user", "anonymity", "audit_epsilon", "audit_oracle",
-    "central_before_run", "clients_of_plan", "clopper_pearson", "closed_form_delta",
-    "closed_form_epsilon", "composed_epsilon", "disjoint_epsilon", "dominating_blanket",
-    "group_epsilon", "largest_release_chances", "local_epsilon_of_plan", "local_item_epsilon",
-    "local_user_epsilon", "missing_mass_lower_bound", "paper_subset_size", "probability_surfacing",
-    "shuffle_bound", "shuffle_delta", "shuffle_epsilon", "subset_selection_blanket",
-    "subset_selection_lower_bound", "triehh_epsilon", "triehh_parameters", "user_level_epsilon",
+    "BOUNDS", "AnonymityGuarantee", "AuditResult", "Blanket", "Clones", "Clones2023", "Collusion",
+    "Guarantee", "LayerAnonymity", "LayerRecord", "LayeredPlan", "NotApplicable", "PlanAccount",
+    "Precision", "PrivacyReport", "Selection", "ShuffleAccount", "ShuffleBound",
+    "ShuffleLowerBound", "StatedBound", "TrieHHParameters", "Use", "UserAccount",
+    "UserLevelEpsilon", "account", "account_anonymity", "account_local", "account_plan",
+    "account_shuffle", "account_triehh", "account_trusted_aggregator", "account_user",
+    "account_with_colluders", "anonymity", "audit_epsilon", "audit_oracle", "central_before_run",
+    "clients_of_plan", "clopper_pearson", "closed_form_delta", "closed_form_epsilon",
+    "composed_epsilon", "disjoint_epsilon", "dominating_blanket", "group_epsilon",
+    "largest_release_chances", "local_epsilon_of_plan", "local_item_epsilon",
+    "local_user_epsilon", "missing_mass_lower_bound", "paper_subset_size",
+    "probability_surfacing", "shuffle_bound", "shuffle_delta", "shuffle_epsilon",
+    "subset_selection_blanket", "subset_selection_lower_bound", "triehh_epsilon",
+    "triehh_parameters", "user_level_epsilon",
 ]  # fmt: skip

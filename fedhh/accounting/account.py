@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import (
     UNITS,
     Guarantee,
@@ -66,7 +68,12 @@ def account(
 
 
 def account_local(
-    plan: LocalReports, layers: Sequence[LayerRecord], *, delta: float, alpha: float
+    plan: LocalReports,
+    layers: Sequence[LayerRecord],
+    *,
+    delta: float,
+    alpha: float,
+    collusion: Collusion | None = None,
 ) -> PrivacyReport:
     """Return the privacy report of a run whose clients randomize what they contribute.
 
@@ -78,6 +85,8 @@ def account_local(
         layers: What took part, one record for each round that took place; none before the run.
         delta: Central target, from 1e-14 to 0.1.
         alpha: Required probability that a rare value does not surface, in (0, 1).
+        collusion: Clients who tell the server their reports, if any; central claims are then for
+            the honest ones. k-anonymity stays as it is: it is about what a run returns.
 
     Raises:
         InputError: A value is out of range, or the records contradict the mechanism.
@@ -87,17 +96,34 @@ def account_local(
     if plan.padded:
         _check_records(layers, max_items=plan.max_items)
     run = RunFacts.planned(plan, delta=delta)
-    took_place = RunFacts(plan=plan, layers=tuple(layers), delta=delta, realised=True)
-    realised = realised_guarantees(took_place)
-    return PrivacyReport(
-        guarantees=(
-            *local_guarantees(run),
-            *central_guarantees(run, broken=_below_plan(plan, layers)),
-            *realised,
-        ),
-        anonymity=tuple(anonymity_of_run(layers, plan, alpha=alpha)),
-        notes=tuple(_notes(run, layers, has_realised=bool(realised))),
+    honest, heard = plan, tuple(layers)
+    if collusion is not None:
+        honest = collusion.honest_part(plan)
+        heard = tuple(_of_honest(each, plan, collusion) for each in layers)
+    central = central_guarantees(
+        RunFacts.planned(honest, delta=delta), broken=_below_plan(honest, heard)
     )
+    realised = realised_guarantees(RunFacts(plan=honest, layers=heard, delta=delta, realised=True))
+    notes = _notes(run, layers, has_realised=bool(realised))
+    if collusion is not None:
+        central, realised = (
+            [collusion.stated(each, rounds=run.uses) for each in some]
+            for some in (central, realised)
+        )
+        notes.append(f"{collusion}.")
+    return PrivacyReport(
+        guarantees=(*local_guarantees(run), *central, *realised),
+        anonymity=tuple(anonymity_of_run(layers, plan, alpha=alpha)),
+        notes=tuple(notes),
+    )
+
+
+def _of_honest(record: LayerRecord, plan: LocalReports, collusion: Collusion) -> LayerRecord:
+    """Return what honest clients contributed to a round that took place, at least."""
+    planned = plan.planned(record.pass_index - 1, record.layer)
+    honest = collusion.fewest_honest(planned.num_clients, record.num_clients)
+    told = (record.num_clients - honest) * plan.max_items
+    return replace(record, num_clients=honest, num_reports=max(1, record.num_reports - told))
 
 
 account.register(

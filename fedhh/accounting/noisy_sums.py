@@ -11,9 +11,11 @@ from dataclasses import replace
 
 from fedhh.accounting.account import account
 from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import NOISY_SUMS, PURE_NOISY_SUMS
+from fedhh.plans.base import PlannedRound
 from fedhh.plans.noise_privacy import pure_epsilon
 from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums, Unit
 from fedhh.queries.noise_shares import DiscreteLaplace
@@ -32,15 +34,40 @@ def _of_secure_sums(
     delta: float,
     alpha: float,
 ) -> PrivacyReport:
+    """Return the privacy report of a run by secure aggregation: `account_secure_sums`."""
+    return account_secure_sums(plan, layers, delta=delta)
+
+
+def account_secure_sums(
+    plan: SecureSums,
+    layers: Sequence[LayerRecord],
+    *,
+    delta: float,
+    collusion: Collusion | None = None,
+) -> PrivacyReport:
     """Return the privacy report of a run by secure aggregation.
 
     Before the run, every layer may lack as many shares as the plan allows. A realised guarantee is
-    for the shares that arrived.
+    for the shares that arrived. Shares that colluders tell the server are no noise to it, and count
+    as missing.
+
+    Args:
+        plan: What the run does.
+        layers: What took part, one record for each round that took place; none before the run.
+        delta: Of the central guarantees, but for what colluders add.
+        collusion: Clients who tell the server their votes and their shares, if any.
     """
     check_delta(delta)
-    planned = {(each.pass_index + 1, each.layer): each.num_clients for each in plan.layers}
-    arrived = [each.num_clients / planned[each.pass_index, each.layer] for each in layers]
-    part = plan.least_part
+    planned = {(each.pass_index + 1, each.layer): each for each in plan.layers}
+
+    def part_of(each: PlannedRound, shares: int) -> float:
+        if collusion is not None:
+            shares = collusion.fewest_honest(each.num_clients, shares)
+        return shares / each.num_clients
+
+    arrived = [part_of(planned[each.pass_index, each.layer], each.num_clients) for each in layers]
+    part = min(part_of(each, plan.fewest_shares(each)) for each in plan.layers)
+    added = 0.0 if collusion is None else collusion.added_delta(plan.most_rounds_per_client)
     trusted = (
         "secure aggregation shows a server that follows the protocol the sums alone, modulo "
         f"M = {plan.modulus:,}; "
@@ -55,19 +82,25 @@ def _of_secure_sums(
     guarantees = _local(plan)
     for unit in _UNITS:
         guarantees.append(guarantee(unit, part, honest, realised=False))
-        guarantees += _pure(plan, unit, trusted + honest)
+        guarantees += _pure(plan, unit, trusted + honest, part=part)
     if arrived and min(arrived) > part:
         # Whether a client drops out must not depend on its data for this.
-        said = f"{min(arrived):.4%} of the shares arrived, whatever the clients hold"
+        whose = "" if collusion is None else " from clients who keep theirs to themselves"
+        said = f"{min(arrived):.4%} of the shares arrived{whose}, whatever the clients hold"
         guarantees += [guarantee(unit, min(arrived), said, realised=True) for unit in _UNITS]
+    stated = [
+        replace(each, delta=each.delta + added) if each.trust == "central" else each
+        for each in guarantees
+    ]
     return PrivacyReport(
-        guarantees=tuple(guarantees),
+        guarantees=tuple(stated),
         anonymity=(),
         notes=(
             _SWAPS,
             "Cohorts are disjoint and chosen without the data: maximum over layers.",
             "A client's own share of the noise hides nothing: whoever reads one vector before the "
             "sum reads the votes.",
+            *(() if collusion is None else (f"{collusion}.",)),
         ),
     )
 
@@ -154,10 +187,9 @@ def _central(
     )
 
 
-def _pure(plan: NoisySums, unit: Unit, assumptions: str) -> list[Guarantee]:
-    """Return the guarantee at delta 0, which discrete Laplace noise has."""
+def _pure(plan: NoisySums, unit: Unit, assumptions: str, *, part: float = 1.0) -> list[Guarantee]:
+    """Return the guarantee at delta 0, which discrete Laplace noise has, of a part of the noise."""
     items = plan.max_items if unit == "user" else 1
-    part = plan.least_part if isinstance(plan, SecureSums) else 1.0
     rounds = len(plan.layers) if isinstance(plan, TwoServerSums) else 1
     # A sum that moves by B has at most B times the loss of one that moves by one.
     epsilon = pure_epsilon(plan.noise, total=2 * items * rounds, part=part)

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedhh.accounting.account import account
+from fedhh.accounting.colluding_runs import account_with_colluders
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import SWAP, UNITS, Guarantee, NotApplicable, PrivacyReport, Unit
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.oracles import OracleSpec, oracle_names
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.local_reports import LocalReports
+from fedhh.plans.opt_in import OptInBlend
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import (
     InputError,
@@ -26,6 +29,8 @@ _START = 100_000
 _ANY_DOMAIN = (2, LARGEST_COUNT)
 _SYMBOLS = 27
 _NO_RANDOMIZER = "none"
+_EXCESS = 0.01
+"""Share of delta that the chance of more colluders than stated takes."""
 _ALPHA = 0.95
 """Of k-anonymity, of which nothing is stated here."""
 
@@ -119,6 +124,7 @@ class PlanAccount:
         unit: Whose guarantee the target is about, "item" or "user".
         central_epsilon: The target.
         delta: Of the target.
+        honest_share: Of all clients, who tell nobody their reports.
         reason: Why there is no plan; empty if there is one.
         clients: In all.
         local_epsilon: Of one contribution.
@@ -130,6 +136,7 @@ class PlanAccount:
     unit: Unit
     central_epsilon: float
     delta: float
+    honest_share: float = 1.0
     reason: str = ""
     clients: int = 0
     local_epsilon: float = 0.0
@@ -172,10 +179,55 @@ class PlanAccount:
                 "epsilon": self.central_epsilon,
                 "delta": self.delta,
             },
+            "honest_share": self.honest_share,
             "plan": plan_at,
             "guarantees": [each.to_dict() for each in self.guarantees],
             "reason": self.reason or None,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Honest:
+    """Plans some of whose clients collude, as they are seen by accounting.
+
+    Attributes:
+        plan_at: Returns the plan of so many clients at a local epsilon.
+        share: Of the clients, who are honest.
+        delta: Of the whole guarantee.
+    """
+
+    plan_at: Callable[[int, float], Plan]
+    share: float
+    delta: float
+
+    @property
+    def delta_left(self) -> float:
+        """What is left of delta for the guarantee of a cohort that has no more colluders."""
+        return self.delta if self.share == 1 else (1 - _EXCESS) * self.delta
+
+    def collusion(self, plan: Plan, clients: int) -> Collusion:
+        excess = _EXCESS * self.delta / plan.most_rounds_per_client
+        return Collusion.of_share(self.share, num_clients=clients, excess_chance=excess)
+
+    def __call__(self, clients: int, local_epsilon: float) -> Plan:
+        plan = self.plan_at(clients, local_epsilon)
+        if self.share == 1:
+            return plan
+        if not isinstance(plan, LocalReports | OptInBlend):
+            raise InputError(
+                f"Expected honest_share=1 for {type(plan).__name__}, got {self.share}: its central "
+                "guarantee is not one of amplification."
+            )
+        return self.collusion(plan, clients).honest_part(plan)
+
+    def report(self, plan: Plan, clients: int) -> PrivacyReport:
+        """Return all that a plan can claim before its run."""
+        if self.share == 1:
+            return account(plan, (), num_clients=clients, delta=self.delta, alpha=_ALPHA)
+        collusion = self.collusion(plan, clients)
+        return account_with_colluders(
+            plan, (), collusion=collusion, delta=self.delta_left, alpha=_ALPHA
+        )
 
 
 def account_plan(
@@ -187,6 +239,7 @@ def account_plan(
     local_epsilon: float | None = None,
     clients: int | None = None,
     title: str = "",
+    honest_share: float = 1.0,
 ) -> PlanAccount:
     """Return the plan that meets a central target before the run: clients or local epsilon.
 
@@ -201,6 +254,9 @@ def account_plan(
         local_epsilon: Of a contribution, to find the fewest clients; either this or ``clients``.
         clients: In all, to find the local epsilon.
         title: Of the plans; a `LayeredPlan` has its own.
+        honest_share: Of all clients: the others tell the server their reports, and cohorts are
+            drawn at random. Guarantees are then those of `Collusion`, whose ``excess_chance`` of a
+            hundredth of ``delta`` is taken from it, so that the whole has ``delta``.
 
     Raises:
         InputError: A value is out of range, or there is not one of ``local_epsilon`` and
@@ -218,31 +274,35 @@ def account_plan(
     if (local_epsilon is None) == (clients is None):
         got = "neither" if clients is None else "both"
         raise InputError(f"Expected either local_epsilon or clients, got {got}.")
+    if not 0 < honest_share <= 1:
+        raise InputError(f"Expected 0 < honest_share <= 1, got honest_share={honest_share!r}.")
+    honest = _Honest(plan_at=plan_at, share=honest_share, delta=delta)
     asked: dict[str, Any] = {
         "title": plan_at.title if isinstance(plan_at, LayeredPlan) else title,
         "unit": unit,
         "central_epsilon": central_epsilon,
         "delta": delta,
+        "honest_share": honest_share,
     }
-    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": delta}
+    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": honest.delta_left}
     found: int | float | NotApplicable
     if clients is None:
         assert local_epsilon is not None
         at = local_epsilon
-        found = clients_of_plan(lambda number: plan_at(number, at), **target, start=_START)
+        found = clients_of_plan(lambda number: honest(number, at), **target, start=_START)
         if not isinstance(found, NotApplicable):
             clients = found
     else:
         number = clients
         found = local_epsilon_of_plan(
-            lambda epsilon: plan_at(number, epsilon), **target, num_clients=number
+            lambda epsilon: honest(number, epsilon), **target, num_clients=number
         )
         if not isinstance(found, NotApplicable):
             local_epsilon = found
     if clients is None or local_epsilon is None:
         return PlanAccount(**asked, reason=str(found))
     plan = plan_at(clients, local_epsilon)
-    report = account(plan, (), num_clients=clients, delta=delta, alpha=_ALPHA)
+    report = honest.report(plan, clients)
     return PlanAccount(
         **asked, clients=clients, local_epsilon=local_epsilon, plan=plan, report=report
     )

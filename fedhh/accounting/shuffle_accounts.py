@@ -16,10 +16,12 @@ from fedhh.accounting.bounds.clones import (
 )
 from fedhh.accounting.bounds.selection import paper_subset_size
 from fedhh.accounting.bounds.tightness import subset_selection_lower_bound
+from fedhh.accounting.collusion import Collusion, honest_part_of
 from fedhh.accounting.guarantees import SWAP, NotApplicable, or_none
 from fedhh.accounting.shuffling import shuffle_epsilon
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
+from fedhh.validation import InputError, require_at_least
 
 if TYPE_CHECKING:
     from fedhh.accounting.second_opinion import SecondOpinion
@@ -83,13 +85,16 @@ class ShuffleAccount:
     Attributes:
         local_epsilon: Privacy of one report.
         num_reports: Reports in the shuffle.
-        delta: Of every bound.
+        honest_reports: Of them, those that nobody tells the reader, at least; all of them where no
+            client colludes. Bounds count these alone.
+        delta: Of every bound, but for what colluders add; `StatedBound.delta` has it.
         domain_size: Values of Subset Selection; None for any randomizer.
         bounds: By the keys of `STATED_BOUNDS`.
     """
 
     local_epsilon: float
     num_reports: int
+    honest_reports: int
     delta: float
     domain_size: int | None
     bounds: Mapping[str, StatedBound]
@@ -101,7 +106,7 @@ class ShuffleAccount:
             return None
         lower = subset_selection_lower_bound(
             local_epsilon=self.local_epsilon,
-            num_reports=self.num_reports,
+            num_reports=self.honest_reports,
             domain_size=self.domain_size,
             subset_size=paper_subset_size(self.local_epsilon, self.domain_size),
         )
@@ -120,7 +125,7 @@ class ShuffleAccount:
             key: opinion_on_shuffle(
                 STATED_BOUNDS[key],
                 local_epsilon=self.local_epsilon,
-                num_reports=self.num_reports,
+                num_reports=self.honest_reports,
                 delta=self.delta,
                 domain_size=self.domain_size,
                 stated=bound.epsilon,
@@ -141,6 +146,7 @@ class ShuffleAccount:
             "neighboring": SWAP,
             "local_epsilon": self.local_epsilon,
             "reports": self.num_reports,
+            "honest_reports": self.honest_reports,
             "delta": self.delta,
             "bounds": bounds,
         }
@@ -151,7 +157,14 @@ class ShuffleAccount:
 
 
 def account_shuffle(
-    *, local_epsilon: float, num_reports: int, delta: float = 1e-10, domain_size: int | None = None
+    *,
+    local_epsilon: float,
+    num_reports: int,
+    delta: float = 1e-10,
+    domain_size: int | None = None,
+    honest_share: float | None = None,
+    collusion: Collusion | None = None,
+    max_items: int = 1,
 ) -> ShuffleAccount:
     """Return the central privacy of one item in one shuffle, by every bound.
 
@@ -162,10 +175,20 @@ def account_shuffle(
         num_reports: Reports in the shuffle, from 2 to 10**9.
         delta: Central target, from 1e-14 to 0.1.
         domain_size: Values of Subset Selection, the dummy included; None for any randomizer.
+        honest_share: Of the reports, if that is known: the others are told to the reader.
+        collusion: Clients who tell the reader their reports, of a population from which the
+            shuffle's clients are drawn; either this or ``honest_share``.
+        max_items: B, reports of every client; of use with ``collusion`` alone.
 
     Raises:
-        InputError: A value is out of range.
+        InputError: A value is out of range, or fewer than two reports are honest.
+
+    >>> gboard = {"local_epsilon": 10.0, "num_reports": 30_000_000}
+    >>> round(account_shuffle(**gboard, honest_share=0.5).bounds["clones"].epsilon, 5)
+    0.44453
     """
+    honest_clients, added = _honest(num_reports, max_items, honest_share, collusion)
+    honest = honest_clients * max_items
     found = {}
     for key, bound in STATED_BOUNDS.items():
         proven = domain_size is not None or bound not in _FOR_COMPARISON
@@ -179,20 +202,47 @@ def account_shuffle(
             epsilon = shuffle_epsilon(
                 bound,
                 local_epsilon=local_epsilon,
-                num_reports=num_reports,
+                num_reports=honest,
                 delta=delta,
                 domain_size=domain_size if bound == "blanket" else None,
             )
         found[key] = StatedBound(
-            epsilon=epsilon, delta=delta, proven=proven, source=source, note=note
+            epsilon=epsilon, delta=delta + added, proven=proven, source=source, note=note
         )
     return ShuffleAccount(
         local_epsilon=local_epsilon,
         num_reports=num_reports,
+        honest_reports=honest,
         delta=delta,
         domain_size=domain_size,
         bounds=found,
     )
+
+
+def _honest(
+    num_reports: int, max_items: int, honest_share: float | None, collusion: Collusion | None
+) -> tuple[int, float]:
+    """Return how many clients of a cohort are honest at least, and what adds to delta."""
+    require_at_least(1, max_items=max_items)
+    clients, rest = divmod(num_reports, max_items)
+    if rest:
+        raise InputError(
+            f"Expected num_reports as a multiple of max_items={max_items}, the reports of every "
+            f"client, got num_reports={num_reports}."
+        )
+    if honest_share is not None and collusion is not None:
+        raise InputError("Expected honest_share or collusion, got both; leave one out.")
+    honest, added = clients, 0.0
+    if honest_share is not None:
+        honest = honest_part_of(clients, honest_share)
+    elif collusion is not None:
+        honest, added = collusion.fewest_honest(clients), collusion.added_delta(1)
+    if num_reports >= 2 > honest * max_items:
+        raise InputError(
+            f"Expected at least 2 honest reports of {num_reports:,}, got {honest * max_items}: "
+            "nothing is amplified, and the local epsilon holds."
+        )
+    return honest, added
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,16 +252,21 @@ class UserAccount:
     Attributes:
         local_epsilon: Privacy of one report.
         num_clients: N, clients in the cohort.
+        honest_clients: Of them, those who tell nobody their reports, at least. Bounds count these
+            alone.
         max_items: B, reports of every client.
-        delta: Of every bound.
+        delta: Of every bound, but for what colluders add.
+        added_delta: What they add.
         domain_size: Values of Subset Selection; None for any randomizer.
         bounds: By the item-level bound that they build on: "clones", "blanket".
     """
 
     local_epsilon: float
     num_clients: int
+    honest_clients: int
     max_items: int
     delta: float
+    added_delta: float
     domain_size: int | None
     bounds: Mapping[str, UserLevelEpsilon]
 
@@ -229,7 +284,7 @@ class UserAccount:
             name: opinion_on_shuffle(
                 name,
                 local_epsilon=self.local_epsilon,
-                num_reports=self.num_clients,
+                num_reports=self.honest_clients,
                 times=self.max_items,
                 delta=self.delta,
                 domain_size=self.domain_size,
@@ -255,7 +310,9 @@ class UserAccount:
         return {
             "unit": "user",
             "neighboring": SWAP,
-            "delta": self.delta,
+            "clients": self.num_clients,
+            "honest_clients": self.honest_clients,
+            "delta": self.delta + self.added_delta,
             "local_epsilon_of_all_contributions": self.local_epsilon * self.max_items,
             "bounds": bounds,
         }
@@ -268,6 +325,8 @@ def account_user(
     max_items: int,
     delta: float = 1e-10,
     domain_size: int | None = None,
+    honest_share: float | None = None,
+    collusion: Collusion | None = None,
 ) -> UserAccount:
     """Return the central privacy of all items of a user, by groups and by slots.
 
@@ -279,17 +338,24 @@ def account_user(
         max_items: B, reports of every client, dummies included; exactly so many.
         delta: Central target, from 1e-14 to 0.1.
         domain_size: Values of Subset Selection, the dummy included; None for any randomizer.
+        honest_share: Of the cohort's clients, if that is known: the others tell the reader their
+            reports.
+        collusion: Clients who tell the reader their reports, of a population from which the cohort
+            is drawn; either this or ``honest_share``.
 
     Raises:
-        InputError: A value is out of range.
+        InputError: A value is out of range, or fewer than two reports are honest.
     """
+    require_at_least(1, num_clients=num_clients, max_items=max_items)
+    honest, added = _honest(num_clients * max_items, max_items, honest_share, collusion)
     asked: dict[str, Any] = {
         "local_epsilon": local_epsilon,
-        "num_clients": num_clients,
         "max_items": max_items,
         "delta": delta,
         "domain_size": domain_size,
     }
     names = ("clones",) if domain_size is None else ("clones", "blanket")
-    bounds = {name: user_level_epsilon(bound=name, **asked) for name in names}
-    return UserAccount(**asked, bounds=bounds)
+    bounds = {name: user_level_epsilon(bound=name, num_clients=honest, **asked) for name in names}
+    return UserAccount(
+        **asked, num_clients=num_clients, honest_clients=honest, added_delta=added, bounds=bounds
+    )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedhh.accounting.account import account, account_local
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import (
     UNITS,
     Guarantee,
@@ -139,11 +140,31 @@ def _of_opt_in_blend(
     delta: float,
     alpha: float,
 ) -> PrivacyReport:
+    """Return the privacy report of a run with a curator: `account_opt_in_blend`."""
+    return account_opt_in_blend(plan, layers, delta=delta, alpha=alpha)
+
+
+def account_opt_in_blend(
+    plan: OptInBlend,
+    layers: Sequence[LayerRecord],
+    *,
+    delta: float,
+    alpha: float,
+    collusion: Collusion | None = None,
+) -> PrivacyReport:
     """Return the privacy report of a run in which some clients trust a curator.
 
     Each guarantee says whom it is for. The best ones of the report are those that hold for every
     client, whichever group it is in: locally none, as the curator reads plain words. ``delta`` is
-    for the clients who randomize; only a validation round claims k-anonymity.
+    for the clients who randomize; only a validation round claims k-anonymity. Colluders change
+    nothing for the clients who opted in, whose curator adds the noise by itself.
+
+    Args:
+        plan: What the run does.
+        layers: What took part, one record for each round that took place; none before the run.
+        delta: Of the clients who randomize.
+        alpha: Required probability that a rare value does not surface.
+        collusion: Clients who tell the server their reports, if any.
     """
     planned = {(each.pass_index, each.layer) for each in plan.local.layers}
     asked = [each for each in layers if (each.pass_index - 1, each.layer) in planned]
@@ -164,7 +185,7 @@ def _of_opt_in_blend(
         )
         for each in opt_in
     ]
-    local = account_local(plan.local, asked, delta=delta, alpha=alpha)
+    local = account_local(plan.local, asked, delta=delta, alpha=alpha, collusion=collusion)
     notes = [
         "Neighbors are swaps: one item, or all items of one client, replaced by others.",
         "Who opted in does not depend on the data, and no client is in two groups: what holds for "

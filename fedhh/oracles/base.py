@@ -214,6 +214,10 @@ class FrequencyOracle(TakesSettingsByName, ABC):
     def log_prob(self, reports: Reports, value: int) -> Floats:
         """Return ``(n,) float64``: the log-probability of each report, given the true value."""
 
+    def log_probs(self, reports: Reports, values: Values) -> Floats:
+        """Return ``(n, c) float64``: `log_prob` of each report, given each of ``(c,)`` values."""
+        return np.stack([self.log_prob(reports, int(value)) for value in values], axis=1)
+
     @abstractmethod
     def report_space(self) -> Reports:
         """Return every possible report, first axis one per report; for tiny domains only.

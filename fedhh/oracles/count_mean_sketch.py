@@ -158,6 +158,17 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
             has_row=True,
         )
 
+    def log_probs(self, reports: Reports, values: Values) -> Floats:
+        # Under two values, a report's probabilities differ in the bits of their own cells alone.
+        rows = np.repeat(reports[:, 0], len(values))
+        keys = np.tile(np.asarray(values, dtype=np.int64), len(reports))
+        cells = self.hashes.cells(rows, keys).reshape(len(reports), -1).astype(np.int64)
+        words = np.take_along_axis(reports[:, 1:].astype(np.int64), cells // _BITS, axis=1)
+        bits = (words >> (cells % _BITS)) & 1
+        gain = math.log(self.p) - math.log(self.flip_probability)
+        of_first = self.log_prob(reports, int(values[0]))
+        return np.asarray(of_first[:, None] + 2 * gain * (bits - bits[:, :1]), dtype=np.float64)
+
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self.num_cells)
         vectors = np.array(list(itertools.product([False, True], repeat=self.num_cells)))

@@ -40,7 +40,7 @@ def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     assert {"run", "sweep", "compare", "plan", "show", "plot", "report"} <= names
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
-        "audit": "randomizer run device log",
+        "audit": "randomizer run device log chosen-trie pool-inference",
         "oracles": "compare size",
         "presets": "list show schema",
         "data": "describe prepare synthesize",

@@ -37,6 +37,40 @@ def test_shuffle_states_every_bound_of_gboards_case(answer):
     assert found["true_epsilon_at_least"] <= bounds["ss_blanket"]["epsilon"]
 
 
+def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
+    found = answer("account", "shuffle", *GBOARD, "--honest-share", "0.9")
+    assert (found["reports"], found["honest_reports"]) == (30_000_000, 27_000_000)
+    assert found["bounds"]["clones"]["epsilon"] == pytest.approx(0.32504, abs=1e-5)
+    of_tenth = ("--colluders", "50000000", "--population", "500000000", "--max-items", "60")
+    drawn = answer("account", "shuffle", *GBOARD, *of_tenth, "--excess-chance", "1e-11")
+    assert 0.325 < drawn["bounds"]["clones"]["epsilon"] < 0.326
+    assert drawn["bounds"]["clones"]["delta"] == pytest.approx(1.1e-10)
+    chosen = answer(
+        "account", "user", "--local-epsilon", "2", "--clients", "1000", "--max-items", "2",
+        "--colluders", "600", "--population", "9000", "--chosen-cohort", "--delta", "1e-3",
+    )  # fmt: skip
+    assert (chosen["clients"], chosen["honest_clients"], chosen["delta"]) == (1000, 400, 1e-3)
+    for words, message in (
+        (("--population", "9"), "--population only with --colluders"),
+        (("--chosen-cohort",), "--chosen-cohort only with --colluders"),
+        (("--colluders", "9"), "--population with --colluders"),
+        ((*of_tenth, "--chosen-cohort", "--excess-chance", "1e-9"), "--excess-chance or --chosen"),
+        (("--honest-share", "0"), "0 < honest_share <= 1"),
+    ):
+        code, _, err = fedhh("account", "shuffle", *GBOARD, *words)
+        assert code == 2
+        assert message in err
+
+
+def test_a_plan_is_found_in_spite_of_colluders(answer, fedhh):
+    words = ("account", "plan", "--local-epsilon", "4", "--central-epsilon", "1", "--oracle", "grr")
+    clients = [answer(*words, "--honest-share", share)["plan"]["clients"] for share in ("1", "0.5")]
+    assert 2 * clients[0] < clients[1] < 2.5 * clients[0]
+    code, out, _ = fedhh(*words, "--honest-share", "0.5")
+    assert code == 0
+    assert "0.5 of all clients are honest" in out
+
+
 def test_a_bound_that_does_not_apply_has_a_reason_and_no_number(answer):
     bounds = answer("account", "shuffle", "--local-epsilon", "10", "--reports", "1000")["bounds"]
     for key in ("closed_form", "ss_blanket"):

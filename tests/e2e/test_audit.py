@@ -27,6 +27,36 @@ def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
         assert part["verdict"] == "consistent"
 
 
+def test_a_server_that_chooses_the_trie_keeps_to_what_is_stated(answer, fedhh):
+    words = ("audit", "chosen-trie", "--local-epsilon", "2", "--domain-size", "3", "--rounds", "2")
+    found = answer(*words, "--clients", "4000")
+    assert (found["words"], found["verdict"]) == (2, "consistent")
+    assert [each["reports"] for each in found["successes"]] == [1, 2] * 3
+    for each in found["successes"]:
+        assert each["simulated_at_least"] <= each["success"] <= each["allowed"]
+        assert each["stated_epsilon"] == 2 * each["reports"]
+    assert answer(*words, "--clients", "4000") == found
+    code, out, err = fedhh(*words, "--stated-epsilon", "1")
+    assert (code, err) == (1, "")
+    assert "verdict: refuted at confidence 0.999" in out
+
+
+def test_many_reports_of_one_device_tell_its_pool(answer, fedhh):
+    words = ("audit", "pool-inference", "--pools", "2", "--pool-size", "3", "--clients", "500")
+    found = answer(*words, "--reports", "20", "--reports", "1")
+    one, twenty = found["successes"]
+    assert (one["reports"], twenty["reports"]) == (1, 20)
+    assert one["simulated"] < twenty["simulated"] <= twenty["allowed"]
+    assert twenty["simulated"] > 0.9
+    assert (found["polarization"], found["verdict"]) == (0.9, "consistent")
+    code, out, err = fedhh(*words, "--format", "csv", "--reports", "1", "--seed", "3")
+    assert (code, err) == (0, "")
+    assert out.startswith("attack,reports,hypotheses")
+    code, _, err = fedhh(*words, "--domain-size", "5")
+    assert code == 2
+    assert "domain_size=5" in err
+
+
 @pytest.mark.slow
 def test_a_tally_that_always_tells_the_truth_is_refuted_by_default(fedhh, monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from fedhh.accounting import Collusion
 
 
 class AccountFormat(StrEnum):
@@ -31,6 +34,30 @@ Reports = Annotated[int, typer.Option(help="Reports shuffled together in one lay
 Delta = Annotated[float, typer.Option(help="Central delta, 1e-14 to 0.1.")]
 DomainSize = Annotated[
     int | None, typer.Option(help="Values of Subset Selection, the dummy included.")
+]
+HonestShare = Annotated[
+    float | None,
+    typer.Option(help="Share of the clients who tell nobody what they sent; the others do."),
+]
+Colluders = Annotated[
+    int | None,
+    typer.Option(help="Clients who tell the server what they sent, of a whole --population."),
+]
+Population = Annotated[
+    int | None, typer.Option(help="With --colluders: clients that a cohort is drawn from.")
+]
+ExcessChance = Annotated[
+    float | None,
+    typer.Option(
+        help="With --colluders: chance of more in a cohort than is stated, added to delta; 1e-12."
+    ),
+]
+ChosenCohort = Annotated[
+    bool,
+    typer.Option(
+        "--chosen-cohort",
+        help="With --colluders: the server chooses who is in a cohort, so all of them are.",
+    ),
 ]
 SampleSeed = Annotated[int, typer.Option("--seed", help="Seed of what is simulated.")]
 Confidence = Annotated[float, typer.Option(help="Of the verdict, all parts together.")]
@@ -75,6 +102,32 @@ Drawn = Annotated[
 def given(**options: Any) -> dict[str, Any]:
     """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def collusion_given(
+    *,
+    colluders: int | None,
+    population: int | None,
+    excess_chance: float | None,
+    chosen_cohort: bool,
+) -> Collusion | None:
+    """Return who colludes, None without any; InputError for options that lack their own."""
+    from fedhh.accounting import Collusion
+    from fedhh.validation import InputError
+
+    settings = given(excess_chance=excess_chance)
+    if colluders is None:
+        of_colluders = {**given(population=population), **settings}
+        for option in (*of_colluders, *(["chosen_cohort"] if chosen_cohort else [])):
+            raise InputError(f"Expected {named(option)} only with --colluders.")
+        return None
+    if population is None:
+        raise InputError("Expected --population with --colluders, got none.")
+    if chosen_cohort:
+        if settings:
+            raise InputError("Expected --excess-chance or --chosen-cohort, got both.")
+        settings["cohorts_by"] = "server"
+    return Collusion(colluders=colluders, num_clients=population, **settings)
 
 
 def named(option: str) -> str:

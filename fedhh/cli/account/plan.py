@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import AccountFormat, AccountFormatOption, given
+from fedhh.cli.account.options import AccountFormat, AccountFormatOption, HonestShare, given
 from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     alphabet_size: Annotated[
         int | None, typer.Option(help="With --eta-max: symbols, the end symbol included; 27.")
     ] = None,
+    honest_share: HonestShare = None,
     preset: RunPresetOption = None,
     config: Annotated[
         Path | None, typer.Option(help="A run's TOML file, whose protocol is the plan.")
@@ -58,7 +59,8 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     """Fewest clients, or the local epsilon, of a whole plan for a central target.
 
     A target is met by the bound that a run claims before it starts. Layers ask clients of their
-    own; a protocol's layers, passes and validation round come from --preset or --config.
+    own; a protocol's layers, passes and validation round come from --preset or --config. With
+    --honest-share, the other clients tell the server their reports.
 
     Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
@@ -119,6 +121,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         local_epsilon=local_epsilon,
         clients=clients,
         title=title,
+        honest_share=1.0 if honest_share is None else honest_share,
     )
     if output_format is AccountFormat.DP_EVENT:
         _print_event(found)
@@ -176,6 +179,11 @@ def _parts(found: PlanAccount) -> Iterator[Part]:
         f"{found.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
         f"contributions each of local epsilon {found.local_epsilon:g}."
     )
+    if found.honest_share < 1:
+        yield Line(
+            f"{found.honest_share:.4g} of all clients are honest; the others tell the server their "
+            f"reports. Layers have at least {central.smallest_cohort:,} honest clients."
+        )
     yield Line("Neighbors swap one item, or all items of one user.")
     for each in (central, central_of_user):
         yield Line(f"{each.unit}: {each.theorem}")

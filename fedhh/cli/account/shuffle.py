@@ -11,10 +11,16 @@ import typer
 from fedhh.cli.account.options import (
     AccountFormat,
     AccountFormatOption,
+    ChosenCohort,
+    Colluders,
     Delta,
     DomainSize,
+    ExcessChance,
+    HonestShare,
     LocalEpsilon,
+    Population,
     Reports,
+    collusion_given,
 )
 from fedhh.cli.options import FigureOption, Format, FormatOption, SecondOpinionOption
 
@@ -29,11 +35,22 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     delta: Delta = 1e-10,
     oracle: Annotated[str, typer.Option(help="ss, or any for any randomizer.")] = "any",
     domain_size: DomainSize = None,
+    honest_share: HonestShare = None,
+    colluders: Colluders = None,
+    population: Population = None,
+    max_items: Annotated[
+        int, typer.Option(help="With --colluders: reports of a client, all of them told.")
+    ] = 1,
+    excess_chance: ExcessChance = None,
+    chosen_cohort: ChosenCohort = False,
     figure: FigureOption = None,
     second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Central epsilon of one shuffle, item level, by every bound.
+
+    With --honest-share or --colluders, clients tell the server their reports, and bounds count the
+    reports of the others alone.
 
     Example: fedhh account shuffle --local-epsilon 10 --reports 30000000 --oracle ss
     --domain-size 1000001
@@ -51,7 +68,18 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         raise InputError("Expected --domain-size with --oracle ss, got none.")
     _refuse_event(output_format)
     found = account_shuffle(
-        local_epsilon=local_epsilon, num_reports=reports, delta=delta, domain_size=domain_size
+        local_epsilon=local_epsilon,
+        num_reports=reports,
+        delta=delta,
+        domain_size=domain_size,
+        honest_share=honest_share,
+        collusion=collusion_given(
+            colluders=colluders,
+            population=population,
+            excess_chance=excess_chance,
+            chosen_cohort=chosen_cohort,
+        ),
+        max_items=max_items,
     )
     opinions = found.second_opinions() if second_opinion else None
     if figure is not None:
@@ -60,11 +88,12 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         plot_shuffle(
             figure,
             local_epsilon=local_epsilon,
-            num_reports=reports,
+            num_reports=found.honest_reports,
             delta=delta,
             domain_size=domain_size,
         )
     parts: list[Part] = [*_bounds(found)]
+    parts += _honest(found.honest_reports, reports, "reports")
     if opinions:
         parts.append(Opinions(tuple(opinions.values())))
     print_result(output_format, lambda: found.to_dict(opinions), parts, figure=figure)
@@ -75,6 +104,14 @@ def _refuse_event(how: AccountFormat) -> None:
         from fedhh.accounting.dp_event import no_shuffle
 
         raise no_shuffle()
+
+
+def _honest(honest: int, all_of_them: int, what: str) -> list[Part]:
+    from fedhh.experiments.study.parts import Line
+
+    if honest == all_of_them:
+        return []
+    return [Line(f"{honest:,} of {all_of_them:,} {what} are honest, at least; these alone count.")]
 
 
 def _bounds(found: ShuffleAccount) -> Iterator[Part]:
@@ -90,7 +127,7 @@ def _bounds(found: ShuffleAccount) -> Iterator[Part]:
         known = math.floor(found.epsilon_at_least * 1e6) / 1e6
         rows.append(("true value, at least", f"{known:.7g}", "an attack"))
     yield TextTable(
-        title=f"central epsilon at delta {found.delta:g}, item level, swap",
+        title=f"central epsilon at delta {found.bounds['clones'].delta:g}, item level, swap",
         columns=("bound", "epsilon", "source"),
         rows=tuple(rows),
         note="",
@@ -104,10 +141,18 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
     delta: Delta = 1e-10,
     domain_size: DomainSize = None,
+    honest_share: HonestShare = None,
+    colluders: Colluders = None,
+    population: Population = None,
+    excess_chance: ExcessChance = None,
+    chosen_cohort: ChosenCohort = False,
     second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Central epsilon of all contributions of a client.
+
+    With --honest-share or --colluders, clients tell the server their reports, and bounds count the
+    others alone.
 
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
@@ -123,10 +168,17 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         max_items=max_items,
         delta=delta,
         domain_size=domain_size,
+        honest_share=honest_share,
+        collusion=collusion_given(
+            colluders=colluders,
+            population=population,
+            excess_chance=excess_chance,
+            chosen_cohort=chosen_cohort,
+        ),
     )
     opinions = found.second_opinions() if second_opinion else None
     table = TextTable(
-        title=f"central epsilon at delta {delta:g}, user level, swap",
+        title=f"central epsilon at delta {delta + found.added_delta:g}, user level, swap",
         columns=("bound", "by groups", "by slots", "smaller"),
         rows=tuple(
             (
@@ -139,7 +191,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         ),
         note="",
     )
-    parts: list[Part] = [table]
+    parts: list[Part] = [table, *_honest(found.honest_clients, clients, "clients")]
     if opinions:
         parts.append(Opinions(tuple(opinions.values())))
     print_result(output_format, lambda: found.to_dict(opinions), parts)
