@@ -68,6 +68,18 @@ from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.oracles.unary_encoding import UnaryEncoding
 from fedhh.validation import InputError, require_at_least, require_between
 
+__all__ = [
+    "HASH_FUNCTIONS",
+    "HONEST_REPORTS",
+    "effect",
+    "expected_gain",
+    "expected_load",
+    "maximal_gain",
+    "opposing_reports",
+    "random_reports",
+    "supporting_reports",
+]
+
 HONEST_REPORTS = 32
 """Honest reports of which the best is sent to an oracle of a family that nothing is known of."""
 

@@ -123,9 +123,10 @@ class SecureSumCrafter(Crafter):
     ) -> BlockCounts:
         """Add vectors that are uniform modulo M: no sum says anything then."""
         if num_clients:
-            # The sum of uniform vectors is uniform.
+            # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
             sums = tally[: self._query.num_candidates]
             sums += rng.integers(self._query.modulus, size=len(sums))
+            sums %= self._query.modulus
         return self._counts(num_clients, holders=0)
 
     def add_random_values(
