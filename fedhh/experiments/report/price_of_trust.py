@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fedhh import plugins
 from fedhh.experiments.config.labels import axis_label
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.experiments.planner.trust import CENTRAL, LOCAL, TRUSTED, stated_or_guaranteed
@@ -36,7 +37,7 @@ from fedhh.experiments.report.titles import shown_labels
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP
 from fedhh.experiments.sweep.central_bound import CentralBound, central_bound
 from fedhh.experiments.sweep.central_target import TARGETS
-from fedhh.experiments.sweep.columns import follows, has_numbers, varying
+from fedhh.experiments.sweep.columns import follows, has_numbers, is_numeric, varying
 from fedhh.experiments.sweep.intervals import summarize
 from fedhh.experiments.sweep.plan import listed_protocol
 from fedhh.server.registry import protocol_class
@@ -69,13 +70,16 @@ _POINTS_OF_BOUND = 33
 def has_price(grid: pd.DataFrame, description: dict[str, Any]) -> bool:
     """Return whether results compare several protocols at several central epsilons."""
     target = _target(grid)
+    numbers = (target, COVERAGE, "local_epsilon", "delta", "target_words", "target_contributions")
     return bool(
         description["sweep"]
         and target
-        and grid[target].nunique() > 1
-        and PROTOCOL in grid
-        and grid[PROTOCOL].nunique() > 1
+        and {PROTOCOL, "population", *numbers} <= set(grid.columns)
+        and all(is_numeric(grid, name) for name in numbers)
         and has_numbers(grid, COVERAGE)
+        and grid[target].nunique() > 1
+        and grid[target].min() > 0
+        and grid[PROTOCOL].nunique() > 1
     )
 
 
@@ -133,27 +137,27 @@ def _target(grid: pd.DataFrame) -> str:
     return next((path for path in TARGETS if path in grid), "")
 
 
-def _trust_models(grid: pd.DataFrame, description: dict[str, Any]) -> dict[str, str]:
+def _trust_models(grid: pd.DataFrame, description: dict[str, Any]) -> dict[Any, str]:
     """Return the trust model of each protocol, by its label."""
     file = parse_toml(description["sweep"], SWEEP)
-    tables = file.get(SWEEP, {}).get("protocols", {})
     models = {}
     for label, rows in grid.groupby(PROTOCOL, sort=False):
         try:
-            name = listed_protocol(file, tables[label])["name"]
-            stated = protocol_class(name).trust_model
-        except (InputError, KeyError):
-            # Somebody else's class, which a directory that is read may not import.
-            models[str(label)] = _UNKNOWN
+            with plugins.disabled():
+                name = listed_protocol(file, file[SWEEP]["protocols"][label])["name"]
+                stated = protocol_class(name).trust_model
+        except (InputError, KeyError, TypeError, AttributeError):
+            # Somebody else's class, which a directory that is read may not import; or no protocol.
+            models[label] = _UNKNOWN
         else:
-            models[str(label)] = stated_or_guaranteed(stated, float(rows["local_epsilon"].max()))
+            models[label] = stated_or_guaranteed(stated, float(rows["local_epsilon"].max()))
     return models
 
 
-def _draw_lines(axes: Axes, rows: pd.DataFrame, target: str, trust: dict[str, str]) -> None:
+def _draw_lines(axes: Axes, rows: pd.DataFrame, target: str, trust: dict[Any, str]) -> None:
     marks = {model: itertools.cycle(MARKERS) for model in trust.values()}
     for label, line in rows.groupby(PROTOCOL, sort=False):
-        model = trust[str(label)]
+        model = trust[label]
         ordered = line.sort_values(target)
         reach = np.nan_to_num([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]])
         axes.errorbar(
@@ -164,13 +168,13 @@ def _draw_lines(axes: Axes, rows: pd.DataFrame, target: str, trust: dict[str, st
 
 
 def _name_lines(
-    axes: Axes, rows: pd.DataFrame, target: str, trust: dict[str, str], bound: CentralBound
+    axes: Axes, rows: pd.DataFrame, target: str, trust: dict[Any, str], bound: CentralBound
 ) -> None:
     """Put each line's name to the right of its end, none over another one."""
     ends: list[tuple[float, float, str, str]] = []
     for label, line in rows.groupby(PROTOCOL, sort=False):
         end = line.sort_values(target).iloc[-1]
-        color = _color(trust[str(label)])
+        color = _color(trust[label])
         ends.append((float(end["mean"]), float(end[target]), str(label), color))
     most = float(rows[target].max())
     if bound.coverage:

@@ -68,8 +68,7 @@ def central_bound(
             why_not=f"its clients have more than {MOST_CONTRIBUTIONS:,} contributions"
         )
     counts, holders = population.word_counts, population.word_clients
-    same = int((holders > 0).sum()), int(counts.sum())
-    if same != (int(row["target_words"]), int(row["target_contributions"])):
+    if ((holders > 0).sum(), counts.sum()) != (row["target_words"], row["target_contributions"]):
         return CentralBound(why_not="its clients are others by now")
     shares = counts / counts.sum()
     return CentralBound(
@@ -93,7 +92,7 @@ def _clients_of(description: dict[str, Any], row: dict[Any, Any]) -> Population 
         if str(path).startswith(_SECTION) and pd.notna(value)
     }
     base = base_config(description, varied)
-    if base is None or population_class(base.population.source) is not None:
+    if base is None or row["seed"] < 0 or population_class(base.population.source) is not None:
         raise InputError("The results do not say how their clients are made.")
     config = base.population
     seed = int(row["seed"])

@@ -159,6 +159,25 @@ def test_clients_that_results_say_are_too_many_are_not_drawn(population):
     assert central_bound(mixed, description, EPSILONS).why_not == "populations or deltas differ"
 
 
+@pytest.mark.parametrize(
+    ("column", "value"), [("target_words", math.nan), ("target_contributions", 7), ("seed", -1)]
+)
+def test_damaged_results_have_no_bound(population, column, value):
+    table, description = results(population)
+    assert central_bound(table.assign(**{column: value}), description, EPSILONS).why_not
+
+
+@pytest.mark.parametrize("protocols", ["3", "{tee = 4}", "{tee = {name = 7}}"])
+def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
+    table, description = results(population)
+    description["sweep"] = f"sweep.protocols = {protocols}"
+    figure = drawn(table, description)["price_of_trust"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["unknown here"]
+    old = table.drop(columns="target_words")
+    assert "price_of_trust" not in drawn(old, description)
+
+
 def test_what_varies_besides_is_chosen_first(population):
     one, description = results(population, **{"population.source": "chat"})
     both = pd.concat([one, one.assign(**{"population.source": "post"})], ignore_index=True)
