@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from fedhh.accounting.account import account, account_local
-from fedhh.accounting.collusion import Collusion
+from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
 from fedhh.accounting.noisy_sums import account_secure_sums
 from fedhh.accounting.run_facts import LayerRecord
@@ -78,10 +78,49 @@ def account_with_colluders(
     >>> [item_epsilon(share) for share in (1.0, 0.9, 0.5)]
     [0.526, 0.559, 0.786]
     """
-    raise InputError(
-        f"Expected accounting of colluders for the mechanism {type(plan).__name__}, got none; "
-        "register a function with fedhh.accounting.account_with_colluders.register."
-    )
+    require_accounting(plan)
+    raise AssertionError(plan)
+
+
+def require_accounting(plan: Plan) -> None:
+    """Raise InputError unless something is known of colluders under a plan's mechanism."""
+    known = account_with_colluders.dispatch(type(plan))
+    if known is account_with_colluders.dispatch(object):
+        raise InputError(
+            f"Expected accounting of colluders for the mechanism {type(plan).__name__}, got none; "
+            "register a function with fedhh.accounting.account_with_colluders.register."
+        )
+
+
+def account_for_honest(
+    plan: Plan,
+    layers: Sequence[LayerRecord],
+    *,
+    colluders: int,
+    num_clients: int,
+    delta: float,
+    alpha: float,
+) -> PrivacyReport:
+    """Return the privacy report of a run for its honest clients, at one delta in all.
+
+    Where guarantees rest on other clients' coins, `EXCESS_SHARE` of delta is for cohorts that have
+    more colluders than stated.
+
+    Args:
+        plan: What the run did with its clients' data.
+        layers: What took part, one record for each round that took place; none before the run.
+        colluders: Clients whose reports the reader knows.
+        num_clients: All clients, these included.
+        delta: Central target.
+        alpha: Required probability that a rare value does not surface.
+    """
+    if not isinstance(plan, LocalReports | OptInBlend | SecureSums):
+        collusion = Collusion(colluders=colluders, num_clients=num_clients)
+        return account_with_colluders(plan, layers, collusion=collusion, delta=delta, alpha=alpha)
+    excess = EXCESS_SHARE * delta / plan.most_rounds_per_client
+    collusion = Collusion(colluders=colluders, num_clients=num_clients, excess_chance=excess)
+    left = delta - collusion.added_delta(plan.most_rounds_per_client)
+    return account_with_colluders(plan, layers, collusion=collusion, delta=left, alpha=alpha)
 
 
 account_with_colluders.register(LocalReports, account_local)

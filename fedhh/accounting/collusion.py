@@ -38,6 +38,9 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 DrawnBy = Literal["chance", "server"]
 DRAWN_BY: tuple[DrawnBy, DrawnBy] = ("chance", "server")
 
+EXCESS_SHARE = 0.01
+"""Share of delta that the chance of more colluders than stated takes, where delta is to be kept."""
+
 _ULPS = 8 * 2.0**-52
 """Relative error of a logarithm of a factorial, with room."""
 _AT_ONCE = 4096

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedhh.accounting.account import account
 from fedhh.accounting.colluding_runs import account_with_colluders
-from fedhh.accounting.collusion import Collusion
+from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import SWAP, UNITS, Guarantee, NotApplicable, PrivacyReport, Unit
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.oracles import OracleSpec, oracle_names
@@ -29,8 +29,6 @@ _START = 100_000
 _ANY_DOMAIN = (2, LARGEST_COUNT)
 _SYMBOLS = 27
 _NO_RANDOMIZER = "none"
-_EXCESS = 0.01
-"""Share of delta that the chance of more colluders than stated takes."""
 _ALPHA = 0.95
 """Of k-anonymity, of which nothing is stated here."""
 
@@ -203,10 +201,10 @@ class _Honest:
     @property
     def delta_left(self) -> float:
         """What is left of delta for the guarantee of a cohort that has no more colluders."""
-        return self.delta if self.share == 1 else (1 - _EXCESS) * self.delta
+        return self.delta if self.share == 1 else (1 - EXCESS_SHARE) * self.delta
 
     def collusion(self, plan: Plan, clients: int) -> Collusion:
-        excess = _EXCESS * self.delta / plan.most_rounds_per_client
+        excess = EXCESS_SHARE * self.delta / plan.most_rounds_per_client
         return Collusion.of_share(self.share, num_clients=clients, excess_chance=excess)
 
     def __call__(self, clients: int, local_epsilon: float) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedhh.accounting.colluding_runs import require_accounting
 from fedhh.adversary import Adversary, random_targets
 from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.populations.population import Population
@@ -123,6 +124,8 @@ class FakeClients:
 
     Attributes:
         words: What they are about.
+        number: How many they are.
+        num_colluding: Clients whose reports the adversary knows: they, or colluders.
     """
 
     def __init__(
@@ -142,8 +145,11 @@ class FakeClients:
         self._num_honest = population.num_clients
         self._seed = seed
         self.words: list[str] = []
+        self.number = self.num_colluding = 0
         if adversary is not None:
-            adversary.num_colluding(population.num_clients)
+            require_accounting(protocol.plan)
+            self.number = adversary.num_fakes(population.num_clients)
+            self.num_colluding = adversary.num_colluding(population.num_clients)
             if adversary.lies:
                 self.words = _targets(adversary, protocol, population, seed=seed)
 
@@ -167,14 +173,12 @@ class FakeClients:
         adversary = self._adversary
         if adversary is None:
             return None
-        fakes = adversary.num_fakes(self._num_honest)
-        colluding = adversary.num_colluding(self._num_honest)
         return AdversaryOutcome(
             goal=adversary.goal,
             strategy=adversary.strategy,
-            clients=fakes,
-            colluding=colluding,
-            share=colluding / (self._num_honest + fakes),
+            clients=self.number,
+            colluding=self.num_colluding,
+            share=self.num_colluding / (self._num_honest + self.number),
             targets=tuple(self._outcomes(discoveries)),
         )
 

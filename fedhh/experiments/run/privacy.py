@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
+from fedhh.accounting.colluding_runs import account_for_honest
 from fedhh.accounting.guarantees import or_infinite
 from fedhh.devices import Devices
 from fedhh.plans.base import Plan
@@ -50,17 +51,19 @@ def privacy_of_run(
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
     devices: Devices | None = None,
+    colluders: int = 0,
 ) -> PrivacyReport:
     """Return what a run can claim, from the reports that each of its rounds counted.
 
     Args:
         protocol: The run's settled settings, which say its mechanism.
         summaries: What each round received; a round with fewer answers has a smaller cohort.
-        num_clients: Clients of the population, from which central TrieHH samples.
+        num_clients: All clients, fake ones included, from which central TrieHH samples.
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
         devices: When devices were there; claims before the run are for the fewest answers that it
             accepts of them.
+        colluders: Clients whose reports somebody knows; claims are for the others.
     """
     plan = accepted_plan(protocol, devices)
     asked = {(each.pass_index, each.layer): each.num_clients for each in plan.layers}
@@ -78,7 +81,11 @@ def privacy_of_run(
         )
         for summary in summaries
     ]
-    return account(plan, layers, num_clients=num_clients, delta=delta, alpha=alpha)
+    if not colluders:
+        return account(plan, layers, num_clients=num_clients, delta=delta, alpha=alpha)
+    return account_for_honest(
+        plan, layers, colluders=colluders, num_clients=num_clients, delta=delta, alpha=alpha
+    )
 
 
 def local_epsilon(report: PrivacyReport, unit: str) -> float:

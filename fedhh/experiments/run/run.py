@@ -230,10 +230,11 @@ def _run(
     privacy = privacy_of_run(
         protocol,
         state.history,
-        num_clients=population.num_clients,
+        num_clients=population.num_clients + fakes.number,
         delta=delta,
         alpha=alpha,
         devices=devices,
+        colluders=fakes.num_colluding,
     )
     if faults is not None and faults.order == "heavy-first":
         privacy = replace(privacy, notes=(*privacy.notes, HEAVY_FIRST))

@@ -13,6 +13,7 @@ from fedhh.adversary import Adversary
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.run.adversary import AdversaryOutcome, Target
 from fedhh.experiments.run.directory import new_directory, write_result
+from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.run import check_config, run_config, simulate
 from fedhh.experiments.run.stored_result import read_result
 from fedhh.experiments.sweep.objects import sweep_over
@@ -169,3 +170,36 @@ def test_a_sentence_says_what_they_did(settings, said):
         ),
     )
     assert said in outcome.sentence
+
+
+def test_guarantees_are_for_honest_clients_who_alone_amplify():
+    kind = replace(LDP, max_items=1, depth=2, local_epsilon=2.0)
+    population = zipf_population(40_000)
+    honest = simulate(kind, population, seed=4)
+    half = simulate(kind, population, seed=4, adversary=Adversary(share=0.5, goal="collude"))
+    assert half.adversary.colluding == 20_000
+    # Colluders answer as honest clients do.
+    pd.testing.assert_frame_equal(half.discoveries, honest.discoveries)
+    for before, after in (
+        (central_before_run(honest.privacy, "item"), central_before_run(half.privacy, "item")),
+        (central_epsilon(honest.privacy, "item"), central_epsilon(half.privacy, "item")),
+    ):
+        # Half the reports hide a client by about a factor of sqrt(2) less.
+        assert 1.25 * before < after < 1.6 * before
+    best = half.privacy.before_run("item")
+    assert best.delta == pytest.approx(honest.privacy.before_run("item").delta, rel=1e-12)
+    assert "honest clients in each cohort" in best.assumptions
+    # Fake clients hide nobody either: theirs are the reports that the adversary knows.
+    fake = simulate(kind, population, seed=4, adversary=Adversary(share=0.5, strategy="input"))
+    assert central_before_run(fake.privacy, "item") == pytest.approx(
+        central_before_run(honest.privacy, "item"), rel=0.05
+    )
+    assert local_epsilon(half.privacy, "item") == local_epsilon(honest.privacy, "item")
+
+
+def test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs(monkeypatch):
+    monkeypatch.setattr(
+        "fedhh.accounting.colluding_runs.account_with_colluders.dispatch", lambda kind: None
+    )
+    with pytest.raises(InputError, match="Expected accounting of colluders for the mechanism"):
+        simulate(LDP, POPULATION, seed=4, adversary=FAKES)
