@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
+from fedhh.oracles.report_checks import check_reports
 from fedhh.testing.checks import Checks, expect, expect_refusal
 
 CHECKS: Checks[FrequencyOracle] = Checks()
@@ -176,6 +177,17 @@ def _inputs_are_left_as_they_were(oracle: FrequencyOracle, seed: int) -> None:
     summed = aggregate.copy()
     oracle.support(aggregate, np.array([1, 0]))
     expect(np.array_equal(aggregate, summed), "support changed the aggregate")
+
+
+@CHECKS.add()
+def _own_reports_are_accepted(oracle: FrequencyOracle, seed: int) -> None:
+    """A server that checks reports accepts all that an oracle makes, and none of another type."""
+    reports = _some_reports(oracle, seed)
+    check = check_reports(oracle, reports)
+    refused = ", ".join(f"{count} {flaw}" for flaw, count in check.refused.items())
+    expect(not refused, f"report_form refuses reports that privatize makes: {refused}")
+    boxed = check_reports(oracle, reports.astype(object))
+    expect(not boxed.accepted.any(), "reports are accepted as arrays of objects")
 
 
 @CHECKS.add()

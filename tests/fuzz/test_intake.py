@@ -29,6 +29,9 @@ from tests.oracles.test_report_checks import PARAMS
 
 TOTAL = int(os.environ.get("FEDHH_FUZZ_CASES", "20000"))
 REPORT_CASES, QUERY_CASES = TOTAL // 2, TOTAL // 2
+ENOUGH = 10_000
+"""Cases of which a part has some that are accepted and some that are refused."""
+
 PARTS = 10
 """Tests that share the cases."""
 
@@ -200,8 +203,8 @@ def test_damaged_answers_are_refused_and_others_counted(part, record_property):
         total = oracle.aggregate(np.concatenate(kept)) if kept else np.zeros(sums, dtype=np.int64)
         assert np.array_equal(aggregate.tally, oracle.support(total))
         accepted_in_all += len(kept)
-    # Both happen.
-    assert 0.1 < accepted_in_all / received < 0.9
+    # Both happen, of a few cases perhaps not.
+    assert TOTAL < ENOUGH or 0.1 < accepted_in_all / received < 0.9
     record_property("fuzz", ["answers", accepted_in_all, received - accepted_in_all, 0])
 
 
@@ -282,5 +285,5 @@ def test_damaged_queries_are_refused_or_ask_for_no_more_than_planned(part, recor
             assert planned.smallest_domain <= query.domain_size <= planned.largest_domain
         if isinstance(plan, LocalReports):
             assert query.local_epsilon <= plan.local_epsilon * (1 + 1e-9), case
-    assert 0.02 < accepted / (accepted + refused) < 0.9
+    assert TOTAL < ENOUGH or 0.02 < accepted / (accepted + refused) < 0.9
     record_property("fuzz", ["queries", accepted, refused, 0])

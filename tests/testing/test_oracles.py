@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,12 @@ class CanBeChanged(Grr):
         object.__setattr__(self, name, value)
 
 
+class RefusesItsLastReport(Grr):
+    @property
+    def report_form(self):
+        return replace(super().report_form, highest=self.domain_size - 2)
+
+
 class LessNoiseWithLessEpsilon(Grr):
     def variance(self, count, num_reports):
         return super().variance(count, num_reports) * (self.epsilon / 2) ** 9
@@ -183,6 +190,7 @@ WRONG = {
     TakesAnyEpsilon: {"bad_settings_are_refused"},
     LessNoiseWithLessEpsilon: {"more_privacy_means_more_noise"},
     CanBeChanged: {"parameters_cannot_change"},
+    RefusesItsLastReport: {"own_reports_are_accepted"},
 }
 
 

@@ -35,16 +35,22 @@ class Checkpoint:
         population: Population,
         *,
         seed: int,
-        fidelity: Fidelity,
-        devices: Devices | None = None,
-        adversary: Adversary | None = None,
-        faults: Faults | None = None,
+        clients: tuple[Fidelity, Devices | None, Faults | None, Adversary | None],
     ) -> None:
-        """Name the run by a hash of all that decides how it goes on."""
+        """Name the run by a hash of all that decides how it goes on.
+
+        Args:
+            directory: The run's.
+            protocol: The server's settings.
+            population: The clients.
+            seed: Of the run.
+            clients: How they are simulated, when their devices are there, their faults, and who of
+                them is fake.
+        """
         self._path = directory / CHECKPOINT
         self._protocol = protocol
+        fidelity, *others = clients
         parts: tuple[Any, ...] = (__version__, protocol, seed, fidelity, population.fingerprint())
-        others = (devices, adversary, faults)
         parts = (*parts, *(each for each in others if each is not None))
         self._identity = hashlib.sha256(repr(parts).encode()).hexdigest()
 

@@ -49,6 +49,7 @@ from fedhh.experiments.run.privacy import (
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
+from fedhh.experiments.run.truth import facts_of
 from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.faults import Faults
@@ -155,16 +156,8 @@ def _run(
         checkpoint, round_records = None, None
         state, rows, spent = protocol.initialize(), [], 0.0
     else:
-        checkpoint = Checkpoint(
-            checkpoint_in,
-            protocol,
-            population,
-            seed=seed,
-            fidelity=fidelity,
-            devices=devices,
-            adversary=adversary,
-            faults=faults,
-        )
+        clients = (fidelity, devices, faults, adversary)
+        checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, clients=clients)
         state, rows, spent = checkpoint.load()
         round_records = checkpoint.round_records(len(rows))
     left = TimeLeft()
@@ -241,14 +234,7 @@ def _run(
     metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
         protocol=protocol,
-        population={
-            "name": population.name,
-            "unit": population.unit,
-            "clients": population.num_clients,
-            "drawn_from_clients": population.drawn_from,
-            "counted_clients": truth.counted_clients,
-            "coverage_std_error_at_most": truth.share_std_error,
-        },
+        population=facts_of(population, truth),
         seed=seed,
         simulation=fidelity.facts([row.asked for row in rows], [row.fidelity for row in rows]),
         settings=settings,

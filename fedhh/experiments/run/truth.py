@@ -186,5 +186,17 @@ class _RareSample:
     weights: Shares
 
 
+def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
+    """Return what a result says of its population."""
+    return {
+        "name": population.name,
+        "unit": population.unit,
+        "clients": population.num_clients,
+        "drawn_from_clients": population.drawn_from,
+        "counted_clients": truth.counted_clients,
+        "coverage_std_error_at_most": truth.share_std_error,
+    }
+
+
 def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
     return np.asarray(walk.nodes(trie) != ABSENT)
