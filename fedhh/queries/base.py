@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.oracles.client_votes import VotesPerClient
+from fedhh.oracles import OracleSpec, make_oracle, make_pure_oracle
+from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.queries.cohort import Cohort
 from fedhh.queries.refusals import IntakeCounts
 from fedhh.words.alphabet import Alphabet
@@ -141,6 +141,14 @@ class PrefixQuery(ItemQuery):
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
         return (self.oracle,)
+
+    @property
+    def client_votes(self) -> ClientVotes | None:
+        """How a client's reports are counted together; None where each counts by itself."""
+        if self.votes_per_client == "all":
+            return None
+        oracle = make_pure_oracle(self.oracle, self.domain_size)
+        return ClientVotes(oracle=oracle, max_items=self.max_items)
 
     @property
     def num_prefixes(self) -> int:

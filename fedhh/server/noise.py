@@ -13,7 +13,6 @@ from scipy.special import betainc, logsumexp, ndtri
 from fedhh import oracles
 from fedhh.found import Found
 from fedhh.oracles import PureOracle, make_pure_oracle
-from fedhh.oracles.client_votes import ClientVotes
 from fedhh.oracles.families import PureVotes
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.server.sum_noise import SumNoise
@@ -149,11 +148,11 @@ class Noise:
     @classmethod
     def of_votes(cls, query: PrefixQuery, aggregate: Aggregate) -> Noise:
         """Return the noise of a round of votes for prefixes, by reports or by clients."""
+        votes = query.client_votes
+        if votes is not None:
+            return cls(oracle=votes, num_reports=aggregate.num_clients)
         oracle = make_pure_oracle(query.oracle, query.domain_size)
-        if query.votes_per_client == "all":
-            return cls(oracle=oracle, num_reports=aggregate.num_reports)
-        votes = ClientVotes(oracle=oracle, max_items=query.max_items)
-        return cls(oracle=votes, num_reports=aggregate.num_clients)
+        return cls(oracle=oracle, num_reports=aggregate.num_reports)
 
     @classmethod
     def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:

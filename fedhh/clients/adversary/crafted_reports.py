@@ -102,6 +102,21 @@ class PrefixCrafter(OracleCrafter):
     def _values(self, targets: Sequence[int]) -> Values:
         return live_values(self._words.prefix_values(self._query), targets)
 
+    def _send(self, make: ReportMaker, num_clients: int, tally: Tally) -> Messages | None:
+        votes = self._query.client_votes
+        if votes is None:
+            return super()._send(make, num_clients, tally)
+        # However many of its reports say the same, they are one vote.
+        votes.add_reports(make(num_clients * self._reports_per_client), out=tally)
+        return None
+
+    def _randomize(self, values: Values, rng: np.random.Generator, tally: Tally) -> Messages | None:
+        votes = self._query.client_votes
+        if votes is None:
+            return super()._randomize(values, rng, tally)
+        votes.add_reports(votes.oracle.privatize(values, rng=rng), out=tally)
+        return None
+
     def _add(self, aggregate: Tally, tally: Tally) -> None:
         is_support = self.oracle.aggregate_form == "values"
         tally += aggregate if is_support else self.oracle.support(aggregate)

@@ -8,9 +8,8 @@ from fedhh.clients.answers.base import BlockCounts, ItemAnswerer, WordValues
 from fedhh.clients.answers.matching import CodedMatcher, Values, WordMatcher
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.kernels.sampling import choose_contributions, count_contributions
-from fedhh.oracles import make_oracle, make_pure_oracle
+from fedhh.oracles import make_oracle
 from fedhh.oracles.base import add_support
-from fedhh.oracles.client_votes import ClientVotes
 from fedhh.queries.base import PrefixQuery
 from fedhh.random import Stream
 
@@ -25,10 +24,7 @@ class PrefixAnswerer(ItemAnswerer):
     ) -> None:
         super().__init__(query, words, seed, noise_free=noise_free)
         self._oracle = make_oracle(query.oracle, query.domain_size)
-        self._votes: ClientVotes | None = None
-        if query.votes_per_client == "one":
-            oracle = make_pure_oracle(query.oracle, query.domain_size)
-            self._votes = ClientVotes(oracle=oracle, max_items=query.max_items)
+        self._votes = query.client_votes
         self._word_values = WordValues.of(words.prefix_values(query))
         self._coded = CodedMatcher(query)
 

@@ -171,3 +171,23 @@ def test_what_cannot_be_spelled_is_refused():
             seed=1,
             adversary=Adversary(clients=3, targets=("abcd",)),
         )
+
+
+@pytest.mark.parametrize("strategy", ["output", "input", "random-reports", "random-values"])
+def test_where_clients_have_one_vote_a_fake_one_has_no_more(strategy):
+    votes = {}
+    for each in ("all", "one"):
+        protocol = settled(
+            fedhh.LdpTrieHH(
+                alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=4, votes_per_client=each
+            )
+        )
+        query = protocol.next_query(protocol.initialize())
+        groups = (FakeGroup(targets=(0,), clients=300),)
+        way = executor(strategy=strategy, groups=groups)
+        fakes = reduce(Answer.merge, way.answer(query)).diagnostics.fakes
+        assert fakes.reports == 4 * fakes.clients
+        votes[each] = fakes.tally.max() / fakes.clients
+    assert votes["one"] <= 1
+    if strategy == "output":
+        assert votes == {"all": 4, "one": 1}
