@@ -13,16 +13,20 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from fedhh.kernels.reports import draw_subsets
-from fedhh.oracles.base import FrequencyOracle, Reports, Values
+from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
 from fedhh.oracles.d_bit_flip import DBitFlip
 from fedhh.oracles.families import PureOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.modular_subset_selection import ModularSubsetSelection
-from fedhh.oracles.subset_selection import SubsetSelection
+from fedhh.oracles.subset_selection import SubsetSelection, add_subset_votes
 from fedhh.oracles.unary_encoding import UnaryEncoding
 from fedhh.random import kernel_state
 
 Oracle = TypeVar("Oracle", bound=FrequencyOracle)
+
+
+REPORTS_AT_ONCE = 2**27
+"""Bits of reports that are held at a time."""
 
 
 class CraftedReports(ABC, Generic[Oracle]):
@@ -46,6 +50,15 @@ class CraftedReports(ABC, Generic[Oracle]):
     @abstractmethod
     def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
         """Return reports that lower the estimates of ``(r,)`` distinct, ascending values."""
+
+    def add_supporting(
+        self, wanted: Values, count: int, out: Tally, *, rng: np.random.Generator
+    ) -> None:
+        """Add so many of `supporting` reports to ``(aggregate_size,) int64``, in place."""
+        step = max(1, int(REPORTS_AT_ONCE // max(self.oracle.report_bits, 64)))
+        for start in range(0, count, step):
+            reports = self.supporting(wanted, min(step, count - start), rng=rng)
+            self.oracle.aggregate(reports, out=out)
 
     def best(self, wanted: Values) -> Reports:
         """Return one report that no other one surpasses in what it adds to the estimates.
@@ -105,6 +118,16 @@ class CraftedSubsets(CraftedReports[SubsetSelection]):
     def supporting(self, wanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
         inside = min(len(wanted), self.oracle.d)
         return self._mixed(wanted, inside, count, rng)
+
+    def add_supporting(
+        self, wanted: Values, count: int, out: Tally, *, rng: np.random.Generator
+    ) -> None:
+        if len(wanted) > 1:
+            super().add_supporting(wanted, count, out, rng=rng)
+        else:
+            # An honest report that never lacks its value; none is stored.
+            values = np.repeat(wanted, count)
+            add_subset_votes(values, out, subset_size=self.oracle.d, miss=np.uint64(0), rng=rng)
 
     def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
         rest = self.oracle.domain_size - len(unwanted)

@@ -30,6 +30,7 @@ from fedhh.oracles.base import (
     Floats,
     FrequencyOracle,
     Reports,
+    Tally,
     Values,
     as_numbers,
     require_in_domain,
@@ -71,6 +72,7 @@ from fedhh.validation import InputError, require_at_least, require_between
 __all__ = [
     "HASH_FUNCTIONS",
     "HONEST_REPORTS",
+    "add_supporting_reports",
     "effect",
     "expected_gain",
     "expected_load",
@@ -186,6 +188,26 @@ def supporting_reports(
         num_functions: Hash functions that are tried for a report of local hashing.
     """
     return _crafted(oracle, num_functions).supporting(_distinct(oracle, wanted), count, rng=rng)
+
+
+def add_supporting_reports(
+    oracle: FrequencyOracle,
+    wanted: npt.ArrayLike,
+    count: int,
+    *,
+    rng: np.random.Generator,
+    out: Tally,
+) -> None:
+    """Add as many `supporting_reports` to an aggregate, for speed; the bits drawn may differ.
+
+    Args:
+        oracle: The randomizer.
+        wanted: ``(r,)`` values, at least one.
+        count: How many reports.
+        rng: Source of the attacker's coins.
+        out: ``(aggregate_size,) int64``, contiguous, changed in place.
+    """
+    _crafted(oracle).add_supporting(_distinct(oracle, wanted), count, out, rng=rng)
 
 
 def opposing_reports(

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle
 from fedhh.oracles.base import Reports
 from fedhh.oracles.poisoning import (
+    add_supporting_reports,
     effect,
     expected_gain,
     expected_load,
@@ -399,3 +401,32 @@ def test_the_page_has_these_gains():
     printed: list[str] = []
     exec(code, {"print": lambda number: printed.append(str(number))})
     assert printed == re.findall(r"# ([0-9.]+)", code)
+
+
+@pytest.mark.parametrize("wanted", [[7], [7, 2]])
+@pytest.mark.parametrize("name", ["ss", "oue", "grr"])
+def test_crafted_sums_have_the_distribution_of_crafted_reports(name, wanted):
+    attacked, count, repeats = oracle(name, epsilon=1.0, domain_size=12), 3, 3_000
+    rng = np.random.default_rng(5)
+    seen = np.zeros((2, repeats, 12), dtype=np.int64)
+    for draw in range(repeats):
+        add_supporting_reports(attacked, wanted, count, rng=rng, out=seen[0, draw])
+        attacked.aggregate(
+            supporting_reports(attacked, np.array(wanted), count, rng=rng), out=seen[1, draw]
+        )
+    if name == "ss":
+        assert (seen[:, :, wanted] == count).all()
+        assert (seen.sum(axis=2) == count * attacked.d).all()
+    # The joint distribution of two other values.
+    joint = [np.bincount(each[:, 0] * (count + 1) + each[:, 11], minlength=16) for each in seen]
+    table = np.array(joint)[:, np.sum(joint, axis=0) > 10]
+    assert table.shape[1] == 1 or stats.chi2_contingency(table).pvalue > 1e-9
+
+
+def test_sums_of_honest_reports_are_told_from_crafted_ones():
+    attacked, rng = oracle("ss", epsilon=1.0, domain_size=12), np.random.default_rng(5)
+    crafted = np.zeros(12, dtype=np.int64)
+    add_supporting_reports(attacked, [7], 3_000, rng=rng, out=crafted)
+    honest = attacked.aggregate(values=np.full(3_000, 7), rng=rng)
+    assert crafted[7] == 3_000
+    assert stats.chi2_contingency([crafted, honest]).pvalue < 1e-9

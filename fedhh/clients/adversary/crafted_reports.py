@@ -16,7 +16,12 @@ from fedhh.clients.answers.base import BlockCounts
 from fedhh.clients.answers.matching import Values
 from fedhh.oracles import FrequencyOracle, make_oracle
 from fedhh.oracles.base import Reports, Tally
-from fedhh.oracles.poisoning import opposing_reports, random_reports, supporting_reports
+from fedhh.oracles.poisoning import (
+    add_supporting_reports,
+    opposing_reports,
+    random_reports,
+    supporting_reports,
+)
 from fedhh.queries.base import Messages, PrefixQuery
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.queries.sketches import BlindPrefixQuery
@@ -101,6 +106,24 @@ class PrefixCrafter(OracleCrafter):
 
     def _values(self, targets: Sequence[int]) -> Values:
         return live_values(self._words.prefix_values(self._query), targets)
+
+    def add(
+        self,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> BlockCounts:
+        values = self._values(targets)
+        if goal == "demote" or not len(values) or self._query.client_votes is not None:
+            return super().add(targets, num_clients, goal=goal, rng=rng, tally=tally)
+        sums = np.zeros(self.oracle.aggregate_size, dtype=np.int64)
+        number = num_clients * self._reports_per_client
+        add_supporting_reports(self.oracle, values, number, rng=rng, out=sums)
+        self._add(sums, tally)
+        return self._counts(num_clients)
 
     def _send(self, make: ReportMaker, num_clients: int, tally: Tally) -> Messages | None:
         votes = self._query.client_votes

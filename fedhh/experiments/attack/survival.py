@@ -37,9 +37,9 @@ class LayerCut:
     def survival(self, fakes: npt.ArrayLike) -> _Floats:
         """Return the chance that a target survives with so many fake clients in the cohort.
 
-        >>> gboard = LayerCut(num_clients=500_000, max_items=60, q=4.5496e-05, threshold=1451)
+        >>> gboard = LayerCut(num_clients=500_000, max_items=60, q=4.548752e-05, threshold=1451)
         >>> gboard.survival([2, 3, 4]).round(4).tolist()
-        [0.8221, 0.9946, 1.0]
+        [0.822, 0.995, 1.0]
         """
         numbers = np.asarray(fakes, dtype=np.int64)
         honest = (self.num_clients - numbers) * self.max_items
