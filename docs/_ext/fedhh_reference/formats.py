@@ -18,7 +18,16 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import fedhh
-from fedhh.experiments.run import calendar, candidates, cost, flat_result, intake, layers, metrics
+from fedhh.experiments.run import (
+    adversary,
+    calendar,
+    candidates,
+    cost,
+    flat_result,
+    intake,
+    layers,
+    metrics,
+)
 from fedhh.experiments.sweep import directory as sweep_directory
 from fedhh.longitudinal.pipeline import directory as pipeline_directory
 from fedhh.longitudinal.pipeline import measures
@@ -36,6 +45,7 @@ _SETTINGS = (
     "devices.check_in=papaya",
     "devices.least_share=0.5",
     "faults.stale_answers=0.02",
+    "adversary.clients=40",
 )
 _REPEATED = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
 _SWEEP = """[population]
@@ -120,7 +130,7 @@ LONGITUDINAL_FILES = {
     "periods/": "one JSON record per finished period",
     "figures/": "days until new words are found; coverage and false words by period",
 }
-_SOMETIMES = {"pipeline.npz", "checkpoint/"}
+_SOMETIMES = {"pipeline.npz", "checkpoint/", "price_of_trust.png"}
 _SECTIONS = {
     "schema_version": "Version of this format",
     "kind": "What the directory holds: `run`, `pipeline` or `repeated-collection`; of a sweep, "
@@ -142,6 +152,7 @@ _SECTIONS = {
     "metrics": "Below",
     "cost": "Below",
     "calendar": "Only of a run with `[devices]`: below",
+    "adversary": "Only of a run with `[adversary]`: below",
     "intake": "Only of a run with `[faults]`: below",
     "timings_seconds": "Seconds; the only part that differs between two runs of one seed",
 }
@@ -206,6 +217,8 @@ def _page(folder: Path) -> str:
             _keys(result["cost"], meanings_in(cost.cost_of)),
             "### Calendar\n\n",
             _keys(result["calendar"], meanings_in(calendar.Calendar.to_dict)),
+            "### Adversary\n\n",
+            _keys(result["adversary"], meanings_in(adversary.AdversaryOutcome.to_dict)),
             "### Intake\n\n",
             _keys(result["intake"], meanings_in(intake.intake_record)),
             "## A sweep's directory\n\n",
