@@ -49,10 +49,11 @@ class Adversary(TakesSettingsByName):
     """Fake clients, or clients that collude with the server.
 
     Attributes:
-        clients: Fake clients in all rounds together; or give ``share``, or ``clients_per_target``.
+        clients: Fake clients in all rounds together; or give ``share``, or ``clients_per_group``.
         share: The same as a share of all clients, the fake ones included.
-        clients_per_target: Fake clients of each target by itself: the first number pushes the
-            first target, and so on.
+        clients_per_group: Fake clients in groups of so many, each about its own targets: the first
+            group about the first ``targets_per_group`` of them, and so on.
+        targets_per_group: See above.
         goal: "promote": every target should be found; "fill": the same of many words, to take the
             places of others (coverage says what that did); "demote": the targets should not be
             found; "collude": no client lies, but so many tell the server what they reported, which
@@ -70,7 +71,8 @@ class Adversary(TakesSettingsByName):
 
     clients: Count | None = None
     share: FakeShare | None = None
-    clients_per_target: tuple[Count, ...] | None = None
+    clients_per_group: tuple[Count, ...] | None = None
+    targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
     knowledge: Literal["query", "frequencies"] = "query"
@@ -80,21 +82,28 @@ class Adversary(TakesSettingsByName):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        given = [self.clients, self.share, self.clients_per_target]
+        given = [self.clients, self.share, self.clients_per_group]
         if sum(each is not None for each in given) != 1:
-            names = "adversary.clients, adversary.share or adversary.clients_per_target"
+            names = "adversary.clients, adversary.share or adversary.clients_per_group"
             raise InputError(f"Expected one of {names}; give the number of fake clients once.")
-        if self.clients_per_target is not None:
+        if self.clients_per_group is not None:
             if self.goal == "collude":
                 raise InputError(
                     "Expected adversary.clients or adversary.share with goal 'collude', got "
-                    "clients_per_target: clients that collude push no target."
+                    "clients_per_group: clients that collude push no target."
                 )
-            if self.targets and len(self.targets) != len(self.clients_per_target):
+            if self.targets and len(self.targets) != self.num_words:
                 raise InputError(
-                    f"Expected adversary.clients_per_target with a number for each of "
-                    f"{len(self.targets):,} targets, got {len(self.clients_per_target):,}."
+                    f"Expected adversary.targets as {self.num_words:,} words, "
+                    f"{self.targets_per_group:,} for each of adversary.clients_per_group, got "
+                    f"{len(self.targets):,}."
                 )
+        elif self.targets_per_group > 1:
+            raise InputError(
+                "Expected adversary.clients_per_group with targets_per_group="
+                f"{self.targets_per_group}, got none; without groups, all fake clients are about "
+                "all targets."
+            )
         if len(set(self.targets)) != len(self.targets):
             raise InputError("Expected adversary.targets as distinct words; name each once.")
         if "" in self.targets:
@@ -116,8 +125,8 @@ class Adversary(TakesSettingsByName):
         """Return how many clients are fake besides so many honest ones; of colluders, 0."""
         if not self.lies:
             return 0
-        if self.clients_per_target is not None:
-            return sum(self.clients_per_target)
+        if self.clients_per_group is not None:
+            return sum(self.clients_per_group)
         if self.clients is not None:
             return self.clients
         assert self.share is not None
@@ -142,13 +151,18 @@ class Adversary(TakesSettingsByName):
     @property
     def num_words(self) -> int:
         """How many words it is about."""
-        return len(self.targets or self.clients_per_target or ()) or self.num_targets
+        if self.clients_per_group is not None:
+            return len(self.clients_per_group) * self.targets_per_group
+        return len(self.targets) or self.num_targets
 
     def groups(self, num_honest: int) -> tuple[FakeGroup, ...]:
         """Return the fake clients by the words that they are about."""
-        if self.clients_per_target is not None:
-            numbered = enumerate(self.clients_per_target)
-            return tuple(FakeGroup(targets=(i,), clients=each) for i, each in numbered)
+        if self.clients_per_group is not None:
+            size = self.targets_per_group
+            return tuple(
+                FakeGroup(targets=tuple(range(i * size, (i + 1) * size)), clients=each)
+                for i, each in enumerate(self.clients_per_group)
+            )
         words = tuple(range(self.num_words))
         return (FakeGroup(targets=words, clients=self.num_fakes(num_honest)),)
 

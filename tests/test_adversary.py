@@ -21,8 +21,8 @@ from fedhh.words.alphabet import Alphabet
         ({"clients": 3, "goal": "steal"}, "goal"),
         ({"clients": 3, "goal": "demote"}, "Expected adversary.targets with goal 'demote'"),
         ({"clients": 3, "goal": "collude", "targets": ("a",)}, "Expected no adversary.targets"),
-        ({"clients_per_target": (1, 2), "goal": "collude"}, "collude push no target"),
-        ({"clients_per_target": (1, 2), "targets": ("a",)}, "a number for each of 1 targets"),
+        ({"clients_per_group": (1, 2), "goal": "collude"}, "collude push no target"),
+        ({"clients_per_group": (1, 2), "targets": ("a",)}, "targets as 2 words, 1 for each"),
         ({"clients": 3, "targets": ("a", "a")}, "distinct words"),
         ({"clients": 3, "targets": ("",)}, "without empty words"),
     ],
@@ -37,7 +37,7 @@ def test_a_share_is_of_all_clients_with_the_fake_ones():
     assert fakes == 2_000
     assert fakes / (8_000 + fakes) == 0.2
     assert Adversary(share=1e-9).num_fakes(10) == 1
-    assert Adversary(clients_per_target=(1, 4)).num_fakes(10) == 5
+    assert Adversary(clients_per_group=(1, 4)).num_fakes(10) == 5
 
 
 def test_colluders_are_among_the_clients_and_lie_to_nobody():
@@ -52,7 +52,12 @@ def test_colluders_are_among_the_clients_and_lie_to_nobody():
 def test_one_group_is_about_all_words_or_each_word_has_its_own():
     (group,) = Adversary(clients=7, num_targets=3).groups(100)
     assert group == FakeGroup(targets=(0, 1, 2), clients=7)
-    both = Adversary(clients_per_target=(5, 2)).groups(100)
+    both = Adversary(clients_per_group=(5, 2)).groups(100)
+    together = Adversary(clients_per_group=(5, 2), targets_per_group=2)
+    assert together.num_words == 4
+    assert [group.targets for group in together.groups(9)] == [(0, 1), (2, 3)]
+    with pytest.raises(InputError, match=r"clients_per_group with targets_per_group=2, got none"):
+        Adversary(clients=3, targets_per_group=2)
     assert both == (FakeGroup(targets=(0,), clients=5), FakeGroup(targets=(1,), clients=2))
 
 

@@ -55,6 +55,9 @@ def attack(  # noqa: PLR0917 - typer makes these options, only the source is pos
             help="output: reports crafted for the target; input: honest reports of the target."
         ),
     ] = "output",
+    targets: Annotated[
+        int, typer.Option(help="Words that the same fake clients push; all have to be found.")
+    ] = 1,
     runs: Annotated[
         int, typer.Option(help="Runs of each setting, after those that find the range.")
     ] = 4,
@@ -95,6 +98,7 @@ def attack(  # noqa: PLR0917 - typer makes these options, only the source is pos
             data=data,
             protocols=protocol or (),
             strategy=strategy,  # type: ignore[arg-type] # checked there
+            targets=targets,
             vary=vary or (),
             runs=runs,
             callbacks=(progress,),

@@ -12,7 +12,8 @@ import pytest
 from fedhh.experiments.report.explorer import document
 from fedhh.experiments.report.explorer.chunks import packed, unpacked
 from fedhh.experiments.report.explorer.document import write_report
-from tests.explorer.conftest import HOSTILE, LONG
+from tests.conftest import zipf_population
+from tests.explorer.conftest import HOSTILE, LONG, run_in
 
 
 @pytest.fixture
@@ -260,3 +261,31 @@ def test_the_page_names_no_address_and_holds_no_word_as_markup(run_page):
     }
     named = set(re.findall(r"https?://[\w./-]+", text))
     assert named - spaces <= {"https://", "http://"}
+
+
+def test_what_fake_clients_pushed_has_a_color_and_their_votes_are_named(page, tmp_path):
+    directory = run_in(
+        tmp_path, zipf_population(4_000),
+        "population.known=none", "protocol.name=ldp-triehh", "protocol.depth=6",
+        "protocol.eta_max=60", "protocol.clients_per_layer=auto", "adversary.clients=300",
+        'adversary.targets=["zzqqz"]',
+    )  # fmt: skip
+    written = write_report(directory)
+    page.size(1400)
+    page.open(written, ready=".words tbody tr")
+    assert "300 fake clients" in page.script("return document.querySelector('.missing').innerText")
+    legend = "return document.querySelector('.trie .legend').innerText"
+    page.wait(lambda: "fake clients pushed it" in page.script(legend))
+    page.script(
+        "const field = document.querySelector('.search input'); field.value = 'zzqqz';"
+        "field.form.requestSubmit()"
+    )
+    rows = page.wait(
+        lambda: page.script(
+            "return [...document.querySelectorAll('.path tbody tr')].map((row) => row.innerText)"
+        )
+    )
+    last = rows[-1].split("\t")
+    assert last[0].startswith("zzqqz")
+    assert re.fullmatch(r"[\d,]+ \([\d.]+ %\)", last[3]), last
+    page.quiet(written.as_uri())

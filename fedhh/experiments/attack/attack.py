@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedhh.adversary import Strategy
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.attack.dose_response import (
@@ -62,6 +64,7 @@ class Resistance:
         num_clients: Honest clients.
         config: The settled configuration.
         strategy: How fake clients go about it.
+        num_targets: Words that they push together; all of them have to be found.
         doses: All doses that were tried, merged.
         most: The largest dose that was allowed.
         coverage: Of the last run, honest words.
@@ -72,6 +75,7 @@ class Resistance:
     num_clients: int
     config: Config
     strategy: Strategy
+    num_targets: int
     doses: tuple[Dose, ...]
     most: int
     coverage: float
@@ -95,6 +99,7 @@ class Resistance:
             settings: What varies, by path.
             clients: Honest clients.
             strategy: How fake clients go about it.
+            num_targets: Words that they push together.
             needed: By chance, the number of fake clients with the ends of its 95 % interval;
                 null if it is more than ``most``.
             most: The largest number that was tried or allowed.
@@ -106,6 +111,7 @@ class Resistance:
             "settings": self.settings,
             "clients": self.num_clients,
             "strategy": self.strategy,
+            "num_targets": self.num_targets,
             "needed": {
                 f"{chance:g}": None if (found := self.needed(chance)) is None else found._asdict()
                 for chance in CHANCES
@@ -156,7 +162,7 @@ class AttackResult:
             ),
             rows=tuple(rows),
             note=(
-                "Fake clients in all rounds together that push one word which no client holds, "
+                f"Fake clients in all rounds together that push {_words(self.each)}, "
                 "with the central 95 % of the posterior of a probit in their logarithm. "
                 f"Strategy: {', '.join(dict.fromkeys(one.strategy for one in self.each))}."
             ),
@@ -171,6 +177,7 @@ def attack(
     data: Path | None = None,
     protocols: Sequence[str] = (),
     strategy: Strategy = "output",
+    targets: int = 1,
     vary: Sequence[str] = (),
     runs: int = DEFAULT_RUNS,
     callbacks: Sequence[Callbacks] = (),
@@ -184,6 +191,7 @@ def attack(
         protocols: Names of protocols; the configuration's own if empty, "all" for its baselines,
             too.
         strategy: "output" or "input", see `fedhh.Adversary`.
+        targets: Words that the same fake clients push, which all have to be found.
         vary: ``section.key=V1,V2`` each: every value, with every value of the others.
         runs: Runs after those that find the range.
         callbacks: Hear how it goes on.
@@ -191,7 +199,7 @@ def attack(
     Raises:
         InputError: A value is wrong.
     """
-    require_at_least(1, runs=runs)
+    require_at_least(1, runs=runs, targets=targets)
     require_choice(STRATEGIES, strategy=strategy)
     request = Request(source=source)
     preset = None if source is None or request.file is not None else str(source)
@@ -214,7 +222,9 @@ def attack(
             require_population(drawn)
         name = ", ".join([config.protocol.name, *map(str, varied.values())])
         listener.begin(name)
-        found.append(_resistance(config, varied, drawn, strategy, runs))
+        found.append(
+            _resistance(config, varied, drawn, strategy=strategy, targets=targets, runs=runs)
+        )
         listener.finish(name, found[-1])
     assert drawn is not None
     return AttackResult(population=drawn.name, each=tuple(found))
@@ -247,7 +257,9 @@ def _resistance(
     config: Config,
     varied: dict[str, Any],
     population: Population,
+    *,
     strategy: Strategy,
+    targets: int,
     runs: int,
 ) -> Resistance:
     """Return what one configuration withstands."""
@@ -259,14 +271,18 @@ def _resistance(
     def run(ladder: list[int], each: int) -> None:
         nonlocal doses, coverage, number
         sizes = tuple(clients for clients in ladder for _ in range(each))
-        fakes = AdversaryConfig(clients_per_target=sizes, strategy=strategy)
+        fakes = AdversaryConfig(
+            clients_per_group=sizes, targets_per_group=targets, strategy=strategy
+        )
         attacked = config.model_copy(
             update={"adversary": fakes, "seed": config.seed + number, "baseline": None}
         )
         result = run_config(attacked, population)[1]
         assert result.adversary is not None
-        targets = result.adversary.targets
-        doses = merged([*doses, *(Dose(target.clients, 1, target.found) for target in targets)])
+        found = np.array([target.found for target in result.adversary.targets])
+        together = np.all(found.reshape(-1, targets), axis=1)
+        tried = zip(sizes, together, strict=True)
+        doses = merged([*doses, *(Dose(clients, 1, int(is_found)) for clients, is_found in tried)])
         coverage, number = result.metrics.coverage, number + 1
 
     smallest, largest = 1, min(_FIRST_LADDER, most)
@@ -280,17 +296,26 @@ def _resistance(
             break
     for _ in range(runs if any(dose.found for dose in doses) else 0):
         ladder = next_doses(doses, _DOSES)
-        run(ladder, _within(ladder, _TARGETS // len(ladder), population))
+        run(ladder, _within(ladder, max(_TARGETS // (len(ladder) * targets), 1), population))
     return Resistance(
         title=protocol.title,
         settings=varied,
         num_clients=population.num_clients,
         config=settled,
         strategy=strategy,
+        num_targets=targets,
         doses=doses,
         most=most,
         coverage=coverage,
     )
+
+
+def _words(each: Sequence[Resistance]) -> str:
+    """Return what is pushed, in words."""
+    number = each[0].num_targets
+    if number == 1:
+        return "one word which no client holds"
+    return f"{number} words which no client holds, and which all have to be found"
 
 
 def _powers(smallest: int, largest: int) -> list[int]:

@@ -16,7 +16,8 @@ class AdversaryConfig(Section):
 
     clients: Count | None = None
     share: FakeShare | None = None
-    clients_per_target: Annotated[tuple[Count, ...] | None, Field(strict=False)] = None
+    clients_per_group: Annotated[tuple[Count, ...] | None, Field(strict=False)] = None
+    targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
     knowledge: Literal["query", "frequencies"] = "query"

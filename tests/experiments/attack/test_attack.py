@@ -118,3 +118,16 @@ def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
         assert low < chance < high
     half = measured.needed(0.5).clients
     assert survival(cuts, fakes=half // 2, num_clients=20_000) < 0.1
+
+
+def test_several_words_take_more_fake_clients_than_one():
+    settings = (*SMALL, "privacy.local_epsilon=8")
+    one, three = (
+        attack("small", settings=settings, targets=targets, runs=2).each[0] for targets in (1, 3)
+    )
+    # A report of Subset Selection has room for a few values here, but all words have to be found.
+    assert three.needed(0.5).low > one.needed(0.5).low
+    assert three.num_targets == 3
+    assert sum(dose.targets for dose in three.doses) > 20
+    table = AttackResult(population="p", each=(three,)).table()
+    assert "push 3 words which no client holds, and which all have to be found" in table.note
