@@ -13,6 +13,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from fedhh.adversary import FakeGroup
+from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.attendance import AttendanceExecutor
 from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.faulty_clients import FaultyClientsExecutor
@@ -151,6 +153,31 @@ class TestThreeWorkers:
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
         assert answer.diagnostics == expected.diagnostics
         assert 0 < answer.diagnostics.intake.malformed < 1_500 - answer.aggregate.num_clients + 1
+
+    def test_fake_clients_send_the_same_with_any_number_of_workers(
+        self, three_workers: RayExecutor
+    ):
+        options = {
+            "words": ["fade", "bead"],
+            "groups": (FakeGroup(targets=(0, 1), clients=300),),
+            "num_honest": 6_000,
+            "goal": "promote",
+            "strategy": "output",
+            "seed": 9,
+        }
+        query = PROTOCOL.next_query(PROTOCOL.initialize())
+        expected, answer = (
+            reduce(Answer.merge, AdversaryExecutor(executor, **options).answer(query))
+            for executor in (
+                InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)),
+                three_workers,
+            )
+        )
+        assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
+        assert answer.aggregate.num_clients == query.cohort.size
+        sent, same = answer.diagnostics.fakes, expected.diagnostics.fakes
+        assert np.array_equal(sent.tally, same.tally)
+        assert sent.clients == same.clients > 0
 
 
 class TestFewerCoresThanWorkers:
