@@ -2,7 +2,7 @@
 
 import { chunk, rowsOf } from "./data.js";
 import { Distribution } from "./distribution.js";
-import { bdi, el, fill, section } from "./dom.js";
+import { el, fill, section } from "./dom.js";
 import { Icicle } from "./icicle.js";
 import { Player } from "./player.js";
 import { Posterior } from "./posterior.js";
@@ -48,7 +48,7 @@ export class RunView {
       "div",
       { class: "run" },
       this.facts,
-      run.fakes ? el("p", { class: "missing" }, bdi(shown(run.fakes))) : null,
+      run.fakes ? el("p", { class: "missing" }, run.fakes) : null,
       run.note && !page.live ? el("p", { class: "missing" }, run.note) : null,
       hasTrie
         ? el("div", { class: "pinned" }, this.player.element)
