@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fedhh.adversary import Adversary
 from fedhh.clients.attendance import MissedRoundError
@@ -50,16 +50,22 @@ from fedhh.experiments.run.privacy import (
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.truth import facts_of
-from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_run
+from fedhh.experiments.run.workers import (
+    choose_workers,
+    counting_worker,
+    open_executor,
+    open_workers,
+    seconds_of_run,
+)
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.faults import Faults
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation import engine
-from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
+from fedhh.simulation.executor import Executor, InProcessExecutor
 
 if TYPE_CHECKING:
-    from fedhh.simulation.ray.actors import RayActors
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +120,7 @@ def simulate(
     fidelity.check(protocol)
     devices = accepting(devices, faults)
     check_clients(devices, faults, protocol)
-    worker = _worker(population, seed)
+    worker = counting_worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
             protocol,
@@ -266,30 +272,6 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     return settled, protocol
 
 
-def open_executor(
-    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
-) -> Executor:
-    """Return the way to a population's clients, see `choose_workers`; close it after use.
-
-    It serves every configuration with the same seed, population and simulation.
-    """
-    clients = open_clients(config, population, workers, ahead)
-    return fidelity_of(config).wrap(clients, seed=config.seed)
-
-
-def open_clients(
-    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
-) -> Executor:
-    """Return the way to a population's clients, which make their reports; close it after use."""
-    _log.info("clients are asked %s", workers.why)
-    worker = _worker(population, config.seed)
-    if ahead is not None:
-        from fedhh.simulation.ray.executor import RayExecutor
-
-        return RayExecutor(worker, actors=ahead)
-    return open_workers(worker, workers.number, config.execution.ray_address)
-
-
 def run_config(
     config: Config,
     population: Population,
@@ -354,27 +336,6 @@ def rounds(
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     worker = ClientWorker(population, seed=seed)
     yield from engine.rounds(protocol, Fidelity().wrap(InProcessExecutor(worker), seed=seed))
-
-
-def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
-    """Raise InputError if Ray is to be joined at an address, and cannot be."""
-    if workers != 0 and ray_address:
-        from fedhh.simulation.ray import connection
-
-        connection.check_cluster(ray_address)
-
-
-def _worker(population: Population, seed: int) -> ClientWorker:
-    return ClientWorker(population, seed=seed, counts=not population.is_counted)
-
-
-def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Executor:
-    """Return the way to so many copies of a worker; 0: this process, None: each free core."""
-    if workers == 0:
-        return InProcessExecutor(worker)
-    from fedhh.simulation.ray.executor import RayExecutor
-
-    return RayExecutor(worker, num_workers=workers, address=ray_address)
 
 
 def _follow(

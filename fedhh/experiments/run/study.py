@@ -24,8 +24,14 @@ from fedhh.experiments.run.intake import accepting_of
 from fedhh.experiments.run.preflight import preflight_of_configs
 from fedhh.experiments.run.privacy import accepted_plan
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.run import check_cluster, check_config, open_executor, run_config
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_in_background
+from fedhh.experiments.run.run import check_config, run_config
+from fedhh.experiments.run.workers import (
+    check_cluster,
+    choose_workers,
+    open_executor,
+    seconds_of_run,
+    start_in_background,
+)
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.parts import Columns, Line, Part

@@ -1,4 +1,6 @@
-"""How many processes answer for clients: the one rule behind ``execution.workers = "auto"``.
+"""How many processes answer for clients, and the way to them.
+
+One rule stands behind ``execution.workers = "auto"``.
 
 A Ray cluster whose address is given is used, with a worker for each of its cores that is free. Else
 a local Ray is started, with a worker for each core of this machine, if that saves more than Ray's
@@ -8,20 +10,26 @@ the number of answers alone, see `seconds_of_answers`: what comes out is the sam
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.warm_up import warm_up
+from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import PER_REPORT
+from fedhh.experiments.config.protocol import fidelity_of
 from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.plans.base import Plan
 from fedhh.settings import AUTO
+from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
 
 if TYPE_CHECKING:
     from fedhh.simulation.ray.actors import RayActors
+
+_log = logging.getLogger(__name__)
 
 RAY_SECONDS = 10.0
 """What the start and the end of a local Ray take."""
@@ -120,3 +128,49 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def open_executor(
+    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
+) -> Executor:
+    """Return the way to a population's clients, see `choose_workers`; close it after use.
+
+    It serves every configuration with the same seed, population and simulation.
+    """
+    clients = open_clients(config, population, workers, ahead)
+    return fidelity_of(config).wrap(clients, seed=config.seed)
+
+
+def open_clients(
+    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
+) -> Executor:
+    """Return the way to a population's clients, which make their reports; close it after use."""
+    _log.info("clients are asked %s", workers.why)
+    worker = counting_worker(population, config.seed)
+    if ahead is not None:
+        from fedhh.simulation.ray.executor import RayExecutor
+
+        return RayExecutor(worker, actors=ahead)
+    return open_workers(worker, workers.number, config.execution.ray_address)
+
+
+def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Executor:
+    """Return the way to so many copies of a worker; 0: this process, None: each free core."""
+    if workers == 0:
+        return InProcessExecutor(worker)
+    from fedhh.simulation.ray.executor import RayExecutor
+
+    return RayExecutor(worker, num_workers=workers, address=ray_address)
+
+
+def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
+    """Raise InputError if Ray is to be joined at an address, and cannot be."""
+    if workers != 0 and ray_address:
+        from fedhh.simulation.ray import connection
+
+        connection.check_cluster(ray_address)
+
+
+def counting_worker(population: Population, seed: int) -> ClientWorker:
+    """Return what answers for clients, and counts their words where nobody has."""
+    return ClientWorker(population, seed=seed, counts=not population.is_counted)

@@ -15,7 +15,7 @@ from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings
-from fedhh.experiments.run.run import check_cluster
+from fedhh.experiments.run.workers import check_cluster
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import PROTOCOL

@@ -22,8 +22,8 @@ from fedhh.experiments.config.population import (
     says_its_size,
 )
 from fedhh.experiments.config.schema import Config, ExecutionConfig, PopulationConfig
-from fedhh.experiments.run.run import check_cluster, run_config
-from fedhh.experiments.run.workers import Workers, choose_workers, seconds_of_answers
+from fedhh.experiments.run.run import run_config
+from fedhh.experiments.run.workers import Workers, check_cluster, choose_workers, seconds_of_answers
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import Record

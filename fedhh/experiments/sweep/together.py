@@ -11,8 +11,8 @@ from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.experiments.config.protocol import fidelity_of
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.run import check_config, open_clients, run_config
-from fedhh.experiments.run.workers import choose_workers, seconds_of_run
+from fedhh.experiments.run.run import check_config, run_config
+from fedhh.experiments.run.workers import choose_workers, open_clients, seconds_of_run
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import Drawn, recorded
 from fedhh.experiments.sweep.plan import Cell

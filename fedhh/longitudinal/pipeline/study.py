@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedhh.experiments.run.run import check_cluster, open_workers
-from fedhh.experiments.run.workers import choose_workers
+from fedhh.experiments.run.workers import check_cluster, choose_workers, open_workers
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.parts import Columns, Line, Part

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedhh.experiments.config.population import is_synthetic
 from fedhh.experiments.run.preflight import preflight_of_configs
-from fedhh.experiments.run.run import check_cluster
+from fedhh.experiments.run.workers import check_cluster
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_directory, check_writable, unused_directory
 from fedhh.experiments.study.parts import Columns, Line, Part

@@ -148,7 +148,7 @@ def test_a_run_opens_what_is_chosen(monkeypatch, population):
         asked.append((number, address))
         return InProcessExecutor(worker)
 
-    monkeypatch.setattr(run, "open_workers", executor)
+    monkeypatch.setattr(workers, "open_workers", executor)
     settings = ["protocol.clients_per_layer=100", "protocol.depth=4"]
     for words in ([], ["execution.workers=3"], ["execution.ray_address=head:6379"]):
         run.run_config(load_config(preset="small", settings=settings + words), population)

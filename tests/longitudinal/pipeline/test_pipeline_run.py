@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.experiments.run.run import open_workers
+from fedhh.experiments.run.workers import open_workers
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.longitudinal.devices.worker import DeviceWorker
 from fedhh.longitudinal.pipeline.build import UseCase, build_model, build_use_cases
