@@ -24,6 +24,7 @@ from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.validation import InputError
 
 RESERVE = 1.05
 """By how much a run of several rounds may send and receive more than another one of its settings,
@@ -244,6 +245,11 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     at_most = sum if plan.reuses_clients else max
     upload = at_most([each.report_bits * plan.max_items for each in history] or [0.0])
     download = at_most([each.download_bits for each in history] or [0.0])
+    if not math.isfinite(upload + download):
+        raise InputError(
+            f"{protocol.title}: what a client sends and receives depends on cryptography that is "
+            "not built, so that no plan can state its bytes."
+        )
     outcome = Outcome(
         coverage=truth.share(held),
         recall=float(wanted[held].sum() / max(int(wanted.sum()), 1)),

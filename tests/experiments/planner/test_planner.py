@@ -295,3 +295,14 @@ def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
         errors.append(share_std_error(drawn, held))
     # Of 60 draws, a standard deviation is known to a tenth.
     assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=0.35)
+
+
+def test_a_protocol_whose_bytes_nobody_knows_is_left_out_with_the_reason():
+    found = fedhh.plan(
+        settings=CHAT,
+        protocols=("two-servers", "tee-histogram"),
+        at="user-central-epsilon=4",
+        runs=4,
+    )
+    assert {each.trial.config.protocol.name for each in found.predictions} == {"tee-histogram"}
+    assert "depends on cryptography that is not built" in found.left_out["two-servers"]
