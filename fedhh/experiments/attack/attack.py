@@ -28,7 +28,7 @@ from fedhh.experiments.attack.dose_response import (
 )
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.client_file import KeptFile
-from fedhh.experiments.config.load import change_config, load_config
+from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import with_protocols
 from fedhh.experiments.config.schema import Config
@@ -201,9 +201,7 @@ def attack(
     """
     require_at_least(1, runs=runs, targets=targets)
     require_choice(STRATEGIES, strategy=strategy)
-    request = Request(source=source)
-    preset = None if source is None or request.file is not None else str(source)
-    base = load_config(preset=preset, file=request.file, settings=settings, data=data)
+    base = Request(source=source, settings=settings, data=data).run_config()
     if base.adversary is not None:
         raise InputError(
             "Expected no table adversary, got one: fedhh attack tries numbers of fake clients by "

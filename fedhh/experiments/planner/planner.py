@@ -9,7 +9,6 @@ from typing import Any
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import CANDIDATES
-from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import settle, with_protocols
 from fedhh.experiments.config.schema import Config
@@ -99,7 +98,7 @@ def plan(
         trust_model=trust_model,
     )
     require_at_least(1, runs=runs)
-    config = _loaded(source, settings, data)
+    config = Request(source=source, settings=settings, data=data).run_config()
     names = protocols or (*protocol_names(), config.protocol.name)
     bases, left_out = with_protocols(config, names), dict[str, str]()
     listener = Several(callbacks)
@@ -164,12 +163,6 @@ def _goal(
         central_epsilon=None if target is None else target[1],
         **others,
     )
-
-
-def _loaded(source: str | Path | None, settings: Sequence[str], data: Path | None) -> Config:
-    request = Request(source=source)
-    preset = None if source is None or request.file is not None else str(source)
-    return load_config(preset=preset, file=request.file, settings=settings, data=data)
 
 
 def _trusted(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedhh.experiments.config.schema import Config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,14 @@ class Request:
     def name(self) -> str:
         """A short name of the source, for directories; empty without one."""
         return str(self.source or "") if self.file is None else self.file.stem
+
+    def run_config(self) -> Config:
+        """Return the configuration of a run, for those who make runs of it by themselves."""
+        # Other kinds of experiments read the source in their own way.
+        from fedhh.experiments.config.load import load_config
+
+        preset = None if self.source is None or self.file is not None else str(self.source)
+        return load_config(preset=preset, file=self.file, settings=self.settings, data=self.data)
 
 
 @dataclass(frozen=True, kw_only=True)
