@@ -59,7 +59,6 @@ def read_telegram(content: dict[str, Any], messages: Messages) -> None:
 def _add_of_telegram(record: dict[str, Any], messages: Messages) -> None:
     name = text_of(record, "from")
     author = text_of(record, "from_id") or name
-    text = _typed_in_telegram(record.get("text"), messages)
     if record.get("type") != "message":
         messages.drop(SYSTEM)
     elif author.startswith("channel"):
@@ -68,10 +67,10 @@ def _add_of_telegram(record: dict[str, Any], messages: Messages) -> None:
         messages.drop(BOT)
     elif record.get("forwarded_from"):
         messages.drop(FORWARDED)
-    elif not text.strip() and not record.get("text"):
+    elif not record.get("text"):
         messages.drop(MEDIA)
     else:
-        messages.add(author, text, name=name)
+        messages.add(author, _typed_in_telegram(record["text"], messages), name=name)
 
 
 def _typed_in_telegram(text: Any, messages: Messages) -> str:
@@ -100,15 +99,16 @@ def read_discord(content: dict[str, Any], messages: Messages) -> None:
             for key in ("name", "nickname")
             if isinstance(each, dict) and not each.get("isBot")
         )
-        text = _without_markup(text_of(record, "content"), _DISCORD_MARKUP, messages)
+        text = text_of(record, "content")
         if text_of(record, "type") not in _DISCORD_TYPED:
             messages.drop(SYSTEM)
         elif isinstance(author, dict) and author.get("isBot"):
             messages.drop(BOT)
-        elif not text_of(record, "content"):
+        elif not text:
             messages.drop(MEDIA)
         else:
-            messages.add(text_of(author, "id") or name, text, name=name)
+            typed = _without_markup(text, _DISCORD_MARKUP, messages)
+            messages.add(text_of(author, "id") or name, typed, name=name)
 
 
 def read_slack(
@@ -124,17 +124,18 @@ def read_slack(
     for record in records(content):
         author = text_of(record, "user")
         user = (users or {}).get(author, {})
-        text = _without_markup(text_of(record, "text"), _SLACK_MARKUP, messages)
+        text = text_of(record, "text")
         if record.get("bot_id") or record.get("subtype") == "bot_message" or user.get("is_bot"):
             messages.drop(BOT)
         elif record.get("type") != "message" or (record.get("subtype") or "") not in _SLACK_TYPED:
             messages.drop(SYSTEM)
-        elif not text_of(record, "text"):
+        elif not text:
             messages.drop(MEDIA)
         else:
             names = _slack_names(user) | _slack_names({"profile": record.get("user_profile")})
             messages.names.update(names)
-            messages.add(author, text, name=text_of(user, "name"))
+            typed = _without_markup(text, _SLACK_MARKUP, messages)
+            messages.add(author, typed, name=text_of(user, "name"))
 
 
 def _slack_names(user: dict[str, Any]) -> set[str]:

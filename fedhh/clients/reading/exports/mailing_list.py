@@ -5,6 +5,9 @@ from __future__ import annotations
 import mailbox
 import re
 from email import message_from_bytes
+from email.errors import MessageError
+from email.header import decode_header, make_header
+from email.parser import BytesHeaderParser
 from email.policy import default
 from email.utils import parseaddr
 from pathlib import Path
@@ -33,7 +36,7 @@ _LARGEST_MAIL = 8 * LONGEST_MESSAGE
 _HIDDEN = re.compile(r"\s*([^\s()<>@]{1,64}) (?:at|AT) ([^\s()<>@]{1,255})\s*(?:\((.*)\))?\s*$")
 # What the package raises for damaged headers, encodings and parts; LookupError: a character set
 # that nobody knows.
-_DAMAGED = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_DAMAGED = (AttributeError, LookupError, MessageError, RecursionError, TypeError, ValueError)
 
 
 def read_mbox(path: Path, messages: Messages) -> None:
@@ -73,7 +76,7 @@ def _add(content: bytes, messages: Messages, known: set[str]) -> None:
         return
     try:
         mail = message_from_bytes(content, policy=default)
-        name, address = _sender(str(mail.get("From", "")))
+        name, address = _hidden_sender(content) or parseaddr(str(mail.get("From", "")))
         identity = str(mail.get("Message-ID", "")).strip()
         automatic = str(mail.get("Auto-Submitted", "no")).strip().lower() != "no"
         part = mail.get_body(preferencelist=("plain",))
@@ -85,7 +88,7 @@ def _add(content: bytes, messages: Messages, known: set[str]) -> None:
         messages.drop(REPEATED)
         return
     known.add(identity)
-    if not address:
+    if "@" not in address:
         messages.drop(NO_AUTHOR)
     elif automatic or is_bot(name, address):
         messages.drop(BOT)
@@ -95,10 +98,14 @@ def _add(content: bytes, messages: Messages, known: set[str]) -> None:
         messages.add(address, text, name=name, address=address)
 
 
-def _sender(header: str) -> tuple[str, str]:
-    """Return the name and the address that a header From gives; no address if it has none."""
+def _hidden_sender(content: bytes) -> tuple[str, str] | None:
+    """Return the name and the address that an archive has hidden, None if it has not.
+
+    Of the header as it stands: that is no address to the package, which would mend it.
+    """
+    header = str(BytesHeaderParser().parsebytes(content).get("From", ""))
     hidden = _HIDDEN.match(header)
-    if hidden is not None:
-        return hidden.group(3) or "", f"{hidden.group(1)}@{hidden.group(2)}"
-    name, address = parseaddr(header)
-    return name, address if "@" in address else ""
+    if hidden is None:
+        return None
+    name = str(make_header(decode_header(hidden.group(3) or "")))
+    return name, f"{hidden.group(1)}@{hidden.group(2)}"

@@ -18,6 +18,7 @@ from fedhh.clients.reading.exports.messages import (
     MEDIA,
     NO_AUTHOR,
     SYSTEM,
+    TOO_LONG,
     Messages,
 )
 
@@ -77,10 +78,12 @@ def read_whatsapp(lines: Iterable[str], messages: Messages) -> None:
     A line with a date and without a sender is the program's own, and so is what a mark of writing
     direction begins, which the program sets before its words.
     """
-    for begin, text in _whole_messages(lines, _WHATSAPP):
+    for begin, text, is_too_long in _whole_messages(lines, _WHATSAPP):
         sender = _SENDER.match(text)
         if begin is None:
             messages.drop(NO_AUTHOR)
+        elif is_too_long:
+            messages.drop(TOO_LONG)
         elif sender is None or _QUOTES.search(sender.group(1)):
             messages.drop(SYSTEM)
         elif _DELETED.match(typed := text[sender.end() :].strip().strip(_UNSEEN)):
@@ -96,12 +99,14 @@ def read_whatsapp(lines: Iterable[str], messages: Messages) -> None:
 
 def read_telegram_copy(lines: Iterable[str], messages: Messages) -> None:
     """Add messages that were copied from Telegram's window, as text."""
-    for begin, whole in _whole_messages(lines, _TELEGRAM):
+    for begin, whole, is_too_long in _whole_messages(lines, _TELEGRAM):
         # Nothing stands behind a header.
         text = whole.removeprefix("\n")
         first, _, rest = text.partition("\n")
         if begin is None:
             messages.drop(NO_AUTHOR)
+        elif is_too_long:
+            messages.drop(TOO_LONG)
         elif _FORWARDED.match(first):
             messages.drop(FORWARDED)
         elif _PICTURE.match(first) and not rest.strip():
@@ -114,22 +119,24 @@ def read_telegram_copy(lines: Iterable[str], messages: Messages) -> None:
 
 def _whole_messages(
     lines: Iterable[str], header: re.Pattern[str]
-) -> Iterator[tuple[re.Match[str] | None, str]]:
-    """Yield each message's header and its text; no header for what stands before the first."""
+) -> Iterator[tuple[re.Match[str] | None, str, bool]]:
+    """Yield each message's header, its text, and whether that is too long and not whole.
+
+    There is no header for what stands before the first one.
+    """
     begin: re.Match[str] | None = None
     held: list[str] = []
     size = 0
     for line in lines:
         found = header.match(line)
         if found is None:
-            # One symbol more than a message may have is enough to drop it.
             if size <= LONGEST_MESSAGE:
                 held.append(line)
                 size += len(line) + 1
             continue
         if begin is not None or any(each.strip() for each in held):
-            yield begin, "\n".join(held)
+            yield begin, "\n".join(held), size > LONGEST_MESSAGE
         begin, held = found, [line[found.end() :]]
         size = len(held[0])
     if begin is not None or any(each.strip() for each in held):
-        yield begin, "\n".join(held)
+        yield begin, "\n".join(held), size > LONGEST_MESSAGE
