@@ -50,7 +50,8 @@ EXAMPLES: dict[str, tuple[str, tuple[bytes, ...]]] = {
 WRITTEN = {
     "mbox": (
         b"From - x\nFrom: Ana <a@b.c>\nMessage-ID: <1>\n"
-        b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\nc28gbG9s\n\n",
+        b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+        b"c28gbG9s\n\n",
         b"From - x\nFrom: =?utf-8?q?B=C3=B6?= <a@b.c>\n"
         b'Content-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain\n\nx\n'
         b"--b--\n\n"
