@@ -28,7 +28,7 @@ def test_it_says_what_it_kept_and_dropped_and_names_nobody(files, command):
     said = whole(done.stdout)
     assert "kept 41 of 42 messages; dropped: system message 1" in said
     assert "1 lines and pieces of them; dropped: quoted text 1" in said
-    assert "dropped 40 words (part of an author's name)" in said
+    assert "dropped 40 words (part of a name)" in said
     assert "41 users, 3 words typed 81 times" in said
     assert said.count("kept, for example: ") == 2
     assert "random salt that is not kept" in said

@@ -17,7 +17,7 @@ from typing import IO
 from fedhh.clients.reading.exports.messages import LONGEST_MESSAGE, MERGE, Messages
 from fedhh.validation import InputError, shown
 
-_FIELDS = ("%aE", "%aN", "%P", "%B")
+_FIELDS = ("%aE", "%aN", "%cN", "%P", "%B")
 _COMMAND = (
     "git", "--no-pager", "--no-replace-objects",
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false",
@@ -42,7 +42,9 @@ def read_git(directory: Path, messages: Messages) -> None:
         raise InputError(f"Expected the directory of a git clone, got {directory}; check the path.")
     fields = _fields(directory)
     for address in fields:
-        name, parents, text = (next(fields, "") for _ in range(3))
+        name, committer, parents, text = (next(fields, "") for _ in _FIELDS[1:])
+        messages.meet(committer)
+        messages.meet(name, address)
         if " " in parents:
             messages.drop(MERGE)
         else:

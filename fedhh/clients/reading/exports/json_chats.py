@@ -59,6 +59,8 @@ def read_telegram(content: dict[str, Any], messages: Messages) -> None:
 def _add_of_telegram(record: dict[str, Any], messages: Messages) -> None:
     name = text_of(record, "from")
     author = text_of(record, "from_id") or name
+    if author.startswith("user"):
+        messages.meet(name)
     if record.get("type") != "message":
         messages.drop(SYSTEM)
     elif author.startswith("channel"):

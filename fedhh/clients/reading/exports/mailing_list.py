@@ -88,6 +88,7 @@ def _add(content: bytes, messages: Messages, known: set[str]) -> None:
         messages.drop(REPEATED)
         return
     known.add(identity)
+    messages.meet(name, address)
     if "@" not in address:
         messages.drop(NO_AUTHOR)
     elif automatic or is_bot(name, address):

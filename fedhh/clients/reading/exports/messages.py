@@ -49,7 +49,7 @@ class Messages:
         salt: What authors are hashed with.
         users: Of each text: its author's number, a keyed hash of the address or the name.
         texts: What its author typed as prose.
-        names: Names of authors, to be dropped from texts.
+        names: Names of authors and of others that a source names, to be dropped from texts.
         seen: How many messages there were, those that were dropped included.
         dropped: Messages that were dropped, by reason.
         taken_out: Lines and pieces taken out of messages, by reason.
@@ -78,7 +78,7 @@ class Messages:
         if is_bot(name, address):
             self.drop(BOT)
             return
-        self.names.add(name)
+        self.meet(name, address)
         if len(text) > LONGEST_MESSAGE:
             self.drop(TOO_LONG)
         elif not (kept := prose(text, self.taken_out, self.names)):
@@ -87,6 +87,11 @@ class Messages:
             self.seen += 1
             self.users.append(user_number(author, self.salt))
             self.texts.append(kept)
+
+    def meet(self, name: str, address: str = "") -> None:
+        """Take a person's name as one to be dropped from texts, whether or not a text is kept."""
+        if not is_bot(name, address):
+            self.names.add(name)
 
     def drop(self, reason: str) -> None:
         """Count a message that is not taken."""

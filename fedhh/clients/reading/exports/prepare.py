@@ -21,7 +21,7 @@ from fedhh.clients.reading.tables import require_known_extension
 from fedhh.clients.reading.tokens import tokenize
 from fedhh.validation import InputError
 
-NAME = "part of an author's name"
+NAME = "part of a name"
 
 
 @dataclass(frozen=True, kw_only=True)

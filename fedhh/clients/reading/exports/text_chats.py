@@ -34,7 +34,7 @@ _WHATSAPP = re.compile(
     rf"[{_UNSEEN}]*(?:{_DATE},?\s{{1,2}}{_TIME}\s[-\u2013]\s|\[{_DATE},?\s{{1,2}}{_TIME}\]\s)",
     re.IGNORECASE,
 )
-_SENDER = re.compile(rf"[{_UNSEEN}]*(?:~\s?)?([^:]{{1,100}}):(?:\s|$)")
+_SENDER = re.compile(rf"[{_UNSEEN}]*(?:~\s?)?([^:\n]{{1,100}}):(?:\s|$)")
 _QUOTES = re.compile('[\u201c\u201d\u201e\u00ab\u00bb"]')
 _OMITTED = re.compile(
     r"<[^<>]{3,60}>$|.{1,200}\.[a-z0-9]{2,4} \([^()]{3,40}\)$|null$"
@@ -82,19 +82,29 @@ def read_whatsapp(lines: Iterable[str], messages: Messages) -> None:
         sender = _SENDER.match(text)
         if begin is None:
             messages.drop(NO_AUTHOR)
-        elif is_too_long:
-            messages.drop(TOO_LONG)
-        elif sender is None or _QUOTES.search(sender.group(1)):
+            continue
+        if sender is None or _QUOTES.search(sender.group(1)):
             messages.drop(SYSTEM)
-        elif _DELETED.match(typed := text[sender.end() :].strip().strip(_UNSEEN)):
-            messages.drop(DELETED)
-        elif _OMITTED.match(typed):
-            messages.drop(MEDIA)
-        elif text[sender.end() :].startswith(tuple(_UNSEEN)):
-            messages.drop(SYSTEM)
+            continue
+        name = sender.group(1).strip(_UNSEEN + " \u00a0\u202f")
+        after = text[sender.end() :]
+        typed = after.strip().strip(_UNSEEN)
+        reason = _reason(after, typed) if not is_too_long else TOO_LONG
+        if reason != SYSTEM:
+            messages.meet(name)
+        if reason:
+            messages.drop(reason)
         else:
-            name = sender.group(1).strip(_UNSEEN + " \u00a0\u202f")
             messages.add(name, _EDITED.sub("", typed), name=name)
+
+
+def _reason(after: str, typed: str) -> str:
+    """Return why what follows a sender was typed by nobody; nothing if somebody did."""
+    if _DELETED.match(typed):
+        return DELETED
+    if _OMITTED.match(typed):
+        return MEDIA
+    return SYSTEM if after.startswith(tuple(_UNSEEN)) else ""
 
 
 def read_telegram_copy(lines: Iterable[str], messages: Messages) -> None:

@@ -37,7 +37,8 @@ def test_messages_become_texts_by_address(clone, rows, messages):
     ]
     assert messages.dropped == {"bot": 1}
     assert messages.taken_out == {"trailer": 1, "code": 1}
-    assert messages.name_words() == {"ana", "ivic", "bo", "berg"}
+    # The committer's, too.
+    assert messages.name_words() == {"ana", "ivic", "bo", "berg", "carla", "keeper"}
 
 
 @needs_git

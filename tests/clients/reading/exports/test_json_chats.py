@@ -29,7 +29,8 @@ TELEGRAM = [
     telegram(["see ", {"type": "bold", "text": "this"}, {"type": "link", "text": "https://a.b"},
               {"type": "pre", "text": "int x"}, {"type": "mention", "text": "@bo"}]),
     telegram("x", type="service", actor="Ana Ivic"), telegram("x", from_id="channel7"),
-    telegram("x", via_bot="@gif"), telegram("x", forwarded_from="News"),
+    telegram("x", via_bot="@gif",
+             **{"from": "Carla", "from_id": "user3"}), telegram("x", forwarded_from="News"),
     telegram("", photo="p.jpg"), telegram("x", **{"from": "Quiz Bot", "from_id": "user9"}),
     telegram("gone", **{"from": None, "from_id": "user2"}),
     telegram("x", **{"from": None, "from_id": None}), telegram({"not": "text"}), telegram(7),
@@ -48,7 +49,7 @@ def test_telegrams_export(account, read, rows, messages):
         "no author": 1, "no text left": 2,
     }  # fmt: skip
     assert messages.taken_out == {"mention, link or other markup": 2, "code": 1}
-    assert messages.name_words() == {"ana", "ivic"}
+    assert messages.name_words() == {"ana", "ivic", "carla"}
 
 
 def discord(content: Any, *, number: str = "1", **more: Any) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_what_is_dropped_is_counted_by_reason(read, rows, messages):
         mail("kept", more="Message-ID: <1>\n"),
         mail("built", sender="Jenkins <jenkins@ci.org>"),
         mail("away", more="Auto-Submitted: auto-replied\n"),
-        mail("<b>x</b>", more="Content-Type: text/html\n"),
+        mail("<b>x</b>", sender="Carla <carla@b.c>", more="Content-Type: text/html\n"),
         mail("x", more="Content-Type: text/plain; charset=no-such\n"),
         mail("x", sender="nobody"),
         mail("> quote"),
@@ -64,6 +64,7 @@ def test_what_is_dropped_is_counted_by_reason(read, rows, messages):
         "no text left": 1,
     }  # fmt: skip
     assert messages.seen == 8
+    assert messages.name_words() == {"ana", "ivic", "carla"}
 
 
 def test_damaged_mails_are_dropped_and_the_others_stay(read, rows, messages):

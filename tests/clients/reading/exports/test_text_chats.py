@@ -48,14 +48,18 @@ def test_what_nobody_typed_is_dropped_by_reason(read, rows, messages):
         f"{ios}Trip: \u200eYou created this group\n"
         f"{android}Bo: This message was deleted\n"
         f"{android}Bo: \n"
+        f"{android}Carla: <Media omitted>\n"
+        f"{android}Ana created a group\nwith a line: and more\n"
         f"{android}Bo: hm \u200e<This message was edited>\n"
         f"{android}Bo: a <b> c\n"
     )
     assert rows("Ana", "Bo") == [("Bo", "hm"), ("Bo", "a <b> c")]
     assert messages.dropped == {
-        "system message": 4, "media": 4, "deleted message": 1, "no text left": 1,
+        "system message": 5, "media": 5, "deleted message": 1, "no text left": 1,
     }  # fmt: skip
-    assert messages.seen == 12
+    assert messages.seen == 14
+    # Whoever sent pictures alone has a name as well; a group has none.
+    assert messages.name_words() == {"ana", "bo", "carla"}
 
 
 def test_what_stands_before_the_first_message_has_no_author(read, rows, messages):
