@@ -36,6 +36,7 @@ _TABLES = {
     "field": ("comparison",),
     "best-settings": ("comparison",),
     "trust-models": ("comparison",),
+    "user-level": ("comparison",),
 }
 _IRC = "ubuntu_irc.parquet"
 _FROM_IRC = ("--data", _IRC)
@@ -47,6 +48,7 @@ _VARIANTS = {
     "best-settings-item": ("best-settings", ("--at", "item-central-epsilon=1")),
     "best-settings-user": ("best-settings", ("--at", "user-central-epsilon=8")),
     "trust-models-item": ("trust-models", ("--at", "item-central-epsilon=1")),
+    "user-level-3m": ("user-level", ("--set", "population.clients=3000000")),
     "trust-models-irc": ("trust-models", _FROM_IRC),
     "trust-models-keyboard": (
         "trust-models",
