@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from fedhh.oracles.poisoning import supporting_reports
 from scipy import stats
 
 from fedhh.experiments.attack.survival import LayerCut, survival
+from fedhh.oracles.poisoning import supporting_reports
 from fedhh.oracles.subset_selection import SubsetSelection
 
 GBOARD = LayerCut(num_clients=500_000, max_items=60, q=4.548752e-05, threshold=1_451)
