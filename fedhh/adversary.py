@@ -28,6 +28,9 @@ TargetLength = Annotated[int, Ge(1), Le(1_000)]
 MOST_TARGETS = 1_000_000
 """Words that fake clients push."""
 
+MOST_FAKES = 100_000_000
+"""Fake clients of a run, whose positions are held."""
+
 _TRIES = 1_000
 
 
@@ -122,15 +125,26 @@ class Adversary(TakesSettingsByName):
         return self.goal != "collude"
 
     def num_fakes(self, num_honest: int) -> int:
-        """Return how many clients are fake besides so many honest ones; of colluders, 0."""
+        """Return how many clients are fake besides so many honest ones; of colluders, 0.
+
+        Raises:
+            InputError: They are more than `MOST_FAKES`.
+        """
         if not self.lies:
             return 0
         if self.clients_per_group is not None:
-            return sum(self.clients_per_group)
-        if self.clients is not None:
-            return self.clients
-        assert self.share is not None
-        return max(1, round(self.share / (1 - self.share) * num_honest))
+            number = sum(self.clients_per_group)
+        elif self.clients is not None:
+            number = self.clients
+        else:
+            assert self.share is not None
+            number = max(1, round(self.share / (1 - self.share) * num_honest))
+        if number > MOST_FAKES:
+            raise InputError(
+                f"Expected at most {MOST_FAKES:,} fake clients, got {number:,}; lower "
+                "adversary.clients or adversary.share."
+            )
+        return number
 
     def num_colluding(self, num_honest: int) -> int:
         """Return of how many clients the adversary knows the reports: the fake, or colluders.

@@ -38,6 +38,9 @@ def test_a_share_is_of_all_clients_with_the_fake_ones():
     assert fakes / (8_000 + fakes) == 0.2
     assert Adversary(share=1e-9).num_fakes(10) == 1
     assert Adversary(clients_per_group=(1, 4)).num_fakes(10) == 5
+    for too_many in (Adversary(share=0.9999999), Adversary(clients=100_000_001)):
+        with pytest.raises(InputError, match="Expected at most 100,000,000 fake clients, got"):
+            too_many.num_fakes(100_000)
 
 
 def test_colluders_are_among_the_clients_and_lie_to_nobody():
