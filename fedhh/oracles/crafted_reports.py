@@ -8,6 +8,8 @@ random, so that it has the shape of an honest one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -25,8 +27,23 @@ from fedhh.random import kernel_state
 Oracle = TypeVar("Oracle", bound=FrequencyOracle)
 
 
-REPORTS_AT_ONCE = 2**27
-"""Bits of reports that are held at a time."""
+_BITS_AT_ONCE = 2**25
+
+
+def aggregate_in_parts(
+    oracle: FrequencyOracle, make: Callable[[int], Reports], count: int, out: Tally
+) -> None:
+    """Add reports to ``(aggregate_size,) int64``, made in parts that fit the memory.
+
+    Args:
+        oracle: What they are for.
+        make: Makes so many.
+        count: How many in all.
+        out: Changed in place.
+    """
+    step = max(1, int(_BITS_AT_ONCE // max(oracle.report_bits, 64)))
+    for start in range(0, count, step):
+        oracle.aggregate(make(min(step, count - start)), out=out)
 
 
 class CraftedReports(ABC, Generic[Oracle]):
@@ -55,10 +72,8 @@ class CraftedReports(ABC, Generic[Oracle]):
         self, wanted: Values, count: int, out: Tally, *, rng: np.random.Generator
     ) -> None:
         """Add so many of `supporting` reports to ``(aggregate_size,) int64``, in place."""
-        step = max(1, int(REPORTS_AT_ONCE // max(self.oracle.report_bits, 64)))
-        for start in range(0, count, step):
-            reports = self.supporting(wanted, min(step, count - start), rng=rng)
-            self.oracle.aggregate(reports, out=out)
+        make = partial(self.supporting, wanted, rng=rng)
+        aggregate_in_parts(self.oracle, make, count, out)
 
     def best(self, wanted: Values) -> Reports:
         """Return one report that no other one surpasses in what it adds to the estimates.

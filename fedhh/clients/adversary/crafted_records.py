@@ -14,7 +14,6 @@ from fedhh.clients.adversary.crafted_reports import ReportMaker, live_values, re
 from fedhh.clients.adversary.crafter import (
     Crafter,
     Goal,
-    aggregate_in_parts,
     answer_as_honest,
     no_words,
 )
@@ -23,7 +22,7 @@ from fedhh.clients.answers.blind import padded_strings
 from fedhh.clients.answers.matching import Values
 from fedhh.oracles.base import Tally
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.oracles.crafted_reports import bits_with
+from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
 from fedhh.oracles.poisoning import random_reports
 from fedhh.queries.blooms import BloomQuery, NgramQuery
 from fedhh.queries.sketches import FragmentQuery

@@ -11,11 +11,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from fedhh.clients.adversary.crafter import Crafter, Goal, aggregate_in_parts
+from fedhh.clients.adversary.crafter import Crafter, Goal
 from fedhh.clients.answers.base import BlockCounts
 from fedhh.clients.answers.matching import Values
 from fedhh.oracles import FrequencyOracle, make_oracle
 from fedhh.oracles.base import Reports, Tally
+from fedhh.oracles.crafted_reports import aggregate_in_parts
 from fedhh.oracles.poisoning import (
     add_supporting_reports,
     opposing_reports,
@@ -105,7 +106,12 @@ class PrefixCrafter(OracleCrafter):
         return make_oracle(self._query.oracle, self._query.domain_size)
 
     def _values(self, targets: Sequence[int]) -> Values:
-        return live_values(self._words.prefix_values(self._query), targets)
+        return live_values(self._word_values, targets)
+
+    @cached_property
+    def _word_values(self) -> Values:
+        """Of all targets: groups ask for theirs, one after the other."""
+        return self._words.prefix_values(self._query)
 
     def add(
         self,

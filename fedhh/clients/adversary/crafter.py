@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,13 +12,11 @@ from fedhh.clients.answers.base import BlockCounts
 from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.oracles import FrequencyOracle
-from fedhh.oracles.base import Reports, Tally
+from fedhh.oracles.base import Tally
 from fedhh.queries.base import Messages, Query
 
 Goal = Literal["promote", "demote"]
 
-_BITS_AT_ONCE = 2**25
 _NOT_THE_FIRST_BLOCK = 1
 """The first block may bring what is no client's, such as the noise of servers."""
 
@@ -118,19 +116,3 @@ def answer_as_honest(
     """Add what honest clients with these words send; arguments as for `Crafter.add`."""
     answerer = make_answerer(query, words, int(rng.integers(2**63)))
     return answerer.add_block(rows, _NOT_THE_FIRST_BLOCK, tally)
-
-
-def aggregate_in_parts(
-    oracle: FrequencyOracle, make: Callable[[int], Reports], count: int, out: Tally
-) -> None:
-    """Add reports to ``(aggregate_size,) int64``, made in parts that fit the memory.
-
-    Args:
-        oracle: What they are for.
-        make: Makes so many.
-        count: How many in all.
-        out: Changed in place.
-    """
-    step = max(1, int(_BITS_AT_ONCE // max(oracle.report_bits, 64)))
-    for start in range(0, count, step):
-        oracle.aggregate(make(min(step, count - start)), out=out)
