@@ -15,7 +15,7 @@ from typing import Any
 import fedhh
 from benchmarks.measuring import add_options, medians, save
 from fedhh.server.adaptive.character_model import LONGEST_CONTEXT, PublicPrior
-from fedhh.words.scowl import scowl_words
+from fedhh.words.known_words import SCOWL70, shipped_list
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         "Adaptive TrieHH, eta 1,000": fedhh.AdaptiveTrieHH(eta_max=1_000),
         "Adaptive TrieHH": fedhh.AdaptiveTrieHH(),
     }
-    words, alphabet = scowl_words(), fedhh.Alphabet.named("lower")
+    words, alphabet = shipped_list(SCOWL70).words, fedhh.Alphabet.named("lower")
     names = [*protocols, "the prior"]
     fedhh.simulate(protocols["Adaptive TrieHH"], population, seed=0)  # Compiles.
     seconds = medians(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
@@ -37,6 +37,7 @@ from fedhh.settings import (
 )
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.known_words import SCOWL70, KnownWords, shipped_list
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -65,6 +66,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     Attributes:
         local_epsilon: Privacy of one contribution.
         alphabet: "printable", "lower", or the symbols themselves.
+        known_words: What devices know and keep to themselves.
         clients_per_layer: N, size of each cohort; "auto" divides the whole population among the
             cohorts.
         false_discovery_rate: Of the words that a run returns, the expected share that at most
@@ -79,6 +81,9 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
+    known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
+        default_factory=lambda: shipped_list(SCOWL70)
+    )
     clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0
     anonymity_k: AnonymityK = 20

@@ -22,6 +22,7 @@ from fedhh.testing import small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
+from fedhh.words.known_words import shipped_list
 from tests.conftest import LETTERS
 
 SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}
@@ -109,7 +110,7 @@ def test_each_component_that_works_by_itself_changes_the_run(clients, component)
         {"requery_words": False},
         {"public_words": "none"},
         {"public_context": 3},
-        {"known_words": "none"},
+        {"known_words": shipped_list("none")},
         {"learn_symbols": False},
         {"guess_words": True},
         {"false_discovery_rate": 0.0},

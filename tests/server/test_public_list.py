@@ -17,6 +17,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.known_words import KnownWords, shipped_list
 
 ORACLE = SubsetSelection(epsilon=8.0, domain_size=100_000, subset_size="optimal")
 NUM_REPORTS = 400_000
@@ -87,6 +88,10 @@ def test_a_list_is_spelled_in_the_alphabet_and_sampled_evenly():
     assert len(public_list.sample_of(many, longer_than=2)) == 0
 
 
+def named(name, words):
+    return KnownWords(name=name, words=frozenset(words))
+
+
 PROTOCOL = AdaptiveTrieHH(
     alphabet=LETTERS,
     depth=6,
@@ -94,7 +99,7 @@ PROTOCOL = AdaptiveTrieHH(
     max_items=4,
     local_epsilon=6.0,
     skip_free_layers=False,
-    known_words="none",
+    known_words=shipped_list("none"),
     least_cohort=1,
 )
 
@@ -106,7 +111,7 @@ def clients():
 
 def play(monkeypatch, clients, public, seed=0, **change):
     """Return the settled protocol and its rounds, where so many words are public."""
-    monkeypatch.setattr(adaptive_triehh, "scowl_words", lambda: frozenset(public))
+    monkeypatch.setattr(adaptive_triehh, "language_list", lambda _: named("mine", public))
     settled = replace(PROTOCOL, **change).settle(num_clients=clients.num_clients, seed=seed)
     executor = InProcessExecutor(ClientWorker(clients, seed=seed))
     return settled, list(run_rounds(settled, executor))
@@ -161,7 +166,7 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
     for change in (
         {"ask_public_words": False},
         {"public_words": "none"},
-        {"known_words": "scowl70"},
+        {"known_words": named("mine", clients.lexicon.words)},
         {"requery_words": False},
         {"false_discovery_rate": 0.0},
         {"ranking": "votes"},

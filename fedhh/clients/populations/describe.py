@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.known_words import KnownWords
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
 _TOP = (10, 100, 1000)

@@ -1,86 +1,55 @@
 """Words that a device already knows, and their removal from what it holds.
 
-A device looks for new words only: it drops known ones before it answers. Any figure about
-out-of-vocabulary words depends on the list that defines "known", so a result names it.
+A device looks for new words only: it drops known ones before it answers.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import functools
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-import numpy.typing as npt
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.validation import shown
-from fedhh.words.scowl import scowl_words
-
-_ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
-_POSSESSIVE = "'s"
-_ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
+from fedhh.words.known_words import KnownWords, shipped_list, shipped_lists
+from fedhh.words.languages import ENGLISH, normalised
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class KnownWords:
-    """A list of known words and the rule that applies it.
-
-    A word counts as known if, in lower case, it is in the list; or it ends in ``'s`` and is in the
-    list without it; or it is digits and one of st, nd, rd, th (1st, 22nd). An empty list knows
-    nothing, ordinals included.
-
-    Attributes:
-        name: What a report calls the list.
-        words: The list, in lower case.
-
-    >>> known = KnownWords(name="mine", words=frozenset({"dog"}))
-    >>> known.contains_all(["dog", "Dog's", "22nd", "doge"]).tolist()
-    [True, True, True, False]
-    """
-
-    name: str
-    words: frozenset[str] = field(repr=False)
-
-    def contains_all(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return ``(n,) bool``: which of the words are known."""
-        if not self.words:
-            return np.zeros(len(words), dtype=bool)
-        lowered = [word.lower() for word in words]
-        known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
-        # Few words end so, and only those need a closer look.
-        for i, word in enumerate(lowered):
-            if word.endswith(_ENDINGS) and not known[i]:
-                stem = word.removesuffix(_POSSESSIVE)
-                known[i] = stem in self.words or _ORDINAL.fullmatch(word) is not None
-        return known
-
-
-def load_known(source: str | Path) -> KnownWords:
-    """Return the known words named ``scowl70`` or ``none``, or read from a file.
-
-    ``scowl70`` is English: SCOWL 2020.12.07 up to size 70, 168,580 words of American, British,
-    Canadian and Australian spelling, names and abbreviations included (``tools/build_scowl.py``).
+def load_known(source: str | Path, language: str = ENGLISH) -> KnownWords:
+    """Return a list of known words by its name, or read from a file.
 
     Args:
-        source: A name, or the path of a UTF-8 text with one word a line, gzip if it ends in .gz.
+        source: One of `shipped_lists`, or the path of a UTF-8 text with one word a line, gzip if it
+            ends in .gz.
+        language: Whose rules of case a file's words follow.
 
     Raises:
         InputError: The file is missing, unreadable, not UTF-8, or holds no word.
     """
-    if source == "scowl70":
-        return KnownWords(name="scowl70", words=scowl_words())
-    if source == "none":
-        return KnownWords(name="none", words=frozenset())
+    if isinstance(source, str) and source in shipped_lists():
+        return shipped_list(source)
     path = Path(source)
+    try:
+        stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+    except (OSError, ValueError):  # what is missing is said below
+        stamp = (0, 0)
+    return _read_list(path, stamp, language)
+
+
+@functools.lru_cache(maxsize=4)
+def _read_list(path: Path, stamp: tuple[int, int], language: str) -> KnownWords:
+    """Return a file's list; a run needs the same one several times."""
     missing = (
-        f"Expected known words to be scowl70, none or a file, got {shown(str(path))}, which does "
-        "not exist."
+        f"Expected known words to be {', '.join(shipped_lists())} or a file, got "
+        f"{shown(str(path))}, which does not exist."
     )
     words = read_word_list(path, what="known words", missing=missing)
-    return KnownWords(name=path.name, words=frozenset(word.lower() for word in words))
+    return KnownWords(
+        name=path.name,
+        words=frozenset(normalised(word, language) for word in words),
+        language=language,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.known_words import load_known
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import scatter
 from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
-from fedhh.words.scowl import FILE as SCOWL_FILE
+from fedhh.words.known_words import SCOWL70, asset, shipped_list
 
 _Ids = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
@@ -161,8 +160,8 @@ def _digest_of_sources() -> bytes | None:
     try:
         for source in (
             here.joinpath("populations", "strings.py"),
-            here.joinpath("populations", "known_words.py"),
-            resources.files("fedhh.words").joinpath("assets", SCOWL_FILE),
+            resources.files("fedhh.words").joinpath("known_words.py"),
+            asset(SCOWL70),
             Path(spec.origin),
             listed / "large_en.msgpack.gz",
         ):
@@ -184,7 +183,7 @@ def _real_words() -> tuple[list[str], list[str]]:
         for word in words
         if _WORD.fullmatch(word) and not _ZEROED.search(word)
     ]
-    is_known = load_known("scowl70").contains_all(words)
+    is_known = shipped_list(SCOWL70).contains_all(words)
     new = [word for word, known in zip(words, is_known, strict=True) if not known]
     bases = [
         word
@@ -196,7 +195,7 @@ def _real_words() -> tuple[list[str], list[str]]:
 
 def _real_and_changed_words() -> list[str]:
     real, bases = _real_words()
-    known = load_known("scowl70")
+    known = shipped_list(SCOWL70)
     chain = _letter_chain(real)
     found = dict.fromkeys(real)
     # Each kind fills its own share: some kinds give known or repeated words more often.

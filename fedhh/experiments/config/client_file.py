@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError, shown
+from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,8 +158,8 @@ def removal_facts(facts: KnownRemoval) -> dict[str, Any]:
 
 
 def without_known(
-    population: StoredPopulation, known: str
+    population: StoredPopulation, known: str, language: str = ENGLISH
 ) -> tuple[StoredPopulation, Mapping[str, Any]]:
     """Return the clients with the words that no list knows, and facts about what was removed."""
-    target, facts = remove_known(population, load_known(known))
+    target, facts = remove_known(population, load_known(known, language))
     return target, removal_facts(facts)

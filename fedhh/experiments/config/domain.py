@@ -21,6 +21,7 @@ from fedhh.system.reading import text_lines
 from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet
 from fedhh.words.candidates import Candidates
+from fedhh.words.known_words import KnownWords, shipped_lists
 
 AUTO = "auto"
 FROM_DATA = "from-data"
@@ -66,7 +67,7 @@ def settle_public(population: PopulationConfig) -> PopulationConfig:
             f'"{FROM_DATA}", which is not private.'
         )
     else:
-        words = load_known(population.known).words
+        words = load_known(population.known, population.language).words
     return _settled(population, words, source or population.known)
 
 
@@ -88,6 +89,17 @@ def written_out(alphabet: str, words: Iterable[str]) -> str:
 def alphabet_or_stand_in(alphabet: str) -> str:
     """Return an alphabet, or one to check other settings with, where it is not settled yet."""
     return _ALPHABET_STAND_IN if alphabet in (AUTO, FROM_DATA) else alphabet
+
+
+def known_or_stand_in(population: PopulationConfig) -> KnownWords:
+    """Return the known words; an empty list of their name where the file is not there.
+
+    A run reads the file with its clients, which says so; a stored run needs no more than the name.
+    """
+    path = Path(population.known)
+    if population.known in shipped_lists() or path.exists():
+        return load_known(population.known, population.language)
+    return KnownWords(name=path.name, words=frozenset(), language=population.language)
 
 
 def is_from_data(config: Config) -> bool:

@@ -72,7 +72,7 @@ def build_population(
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
         if config.known in _WITHOUT:
             return population, _AllNew(population, config.known)
-        return without_known(population, config.known)
+        return without_known(population, config.known, config.language)
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
         return _made(kind(config.clients, seed=seed), config)
@@ -80,7 +80,7 @@ def build_population(
     if config.clients is not None:
         rng = generator(seed, Stream.SUBSAMPLE)
         population = population.sample_clients(config.clients, rng=rng)
-    return without_known(population, config.known)
+    return without_known(population, config.known, config.language)
 
 
 def synthetic_population(
@@ -221,7 +221,7 @@ def _virtual(
 def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:
     """Return somebody else's population without known words, which one in memory can lose."""
     if isinstance(population, StoredPopulation):
-        return without_known(population, config.known)
+        return without_known(population, config.known, config.language)
     if config.known != "none":
         raise InputError(
             f'population.known = {shown(config.known)}: expected "none", since the clients of '

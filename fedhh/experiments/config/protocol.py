@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from fedhh.experiments.config.domain import CANDIDATES, alphabet_or_stand_in, candidates_of
+from fedhh.experiments.config.domain import (
+    CANDIDATES,
+    alphabet_or_stand_in,
+    candidates_of,
+    known_or_stand_in,
+)
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.load import adversary_of
 from fedhh.experiments.config.schema import Config
@@ -15,8 +20,6 @@ from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.settings import AUTO
 from fedhh.validation import InputError
-
-_KNOWN_BY_NAME = ("scowl70", "none")
 
 
 def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyProtocol:
@@ -36,8 +39,8 @@ def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyPro
             value = alphabet_or_stand_in(value)
         elif path == CANDIDATES:
             value = candidates_of(config, words)
-        elif path == "population.known" and value not in _KNOWN_BY_NAME:
-            value = "file"
+        elif path == "population.known":
+            value = known_or_stand_in(config.population)
         values[key] = value
     return kind(**values)
 

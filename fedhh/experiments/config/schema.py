@@ -31,6 +31,7 @@ from fedhh.experiments.config.section import (
 )
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON
+from fedhh.words.languages import ENGLISH
 
 _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
@@ -101,6 +102,7 @@ class PopulationConfig(Section):
             run's seed; all if it is left out.
         virtual: Whether clients of a synthetic population are drawn again whenever they are
             asked, instead of being held in memory; "auto": if they are many.
+        language: Of the clients, by its code; its rules of case hold for their words.
         known: Words that devices know and keep to themselves: "scowl70", "none", or a file with a
             word per line.
         alphabet: "printable", "lower", or the symbols themselves; "auto": those of a public list,
@@ -120,6 +122,7 @@ class PopulationConfig(Section):
     source: str = "chat"
     clients: Count | None = None
     virtual: Annotated[_BoolOrAuto, one_of(_BoolOrAuto)] = "auto"
+    language: Annotated[str, Field(min_length=1)] = ENGLISH
     known: str = "scowl70"
     alphabet: Annotated[str, Field(min_length=1)] = "lower"
     alphabet_source: str = ""

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.populations.known_words import KnownWords
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.reading.columns import DAY, Layout, find_columns
 from fedhh.clients.reading.rows import (
@@ -30,6 +29,7 @@ from fedhh.clients.reading.tables import is_text, read_columns, readable
 from fedhh.clients.reading.tokens import tokenize_all
 from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOverTime
 from fedhh.validation import InputError, require_at_least, shown
+from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
 _Ids = npt.NDArray[np.int64]

@@ -92,7 +92,7 @@ def build_over_time(plan: RepeatedPlan) -> PopulationOverTime:
             every_days=section.every_days,
             num_days=days if isinstance(days, int) else None,
             layout=layout_of(population),
-            known=load_known(population.known),
+            known=load_known(population.known, population.language),
         )
     assert isinstance(days, int)
     assert population.clients is not None

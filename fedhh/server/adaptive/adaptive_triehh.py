@@ -42,8 +42,9 @@ from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
+from fedhh.words.known_words import KnownWords, language_list, shipped_list
+from fedhh.words.languages import ENGLISH
 from fedhh.words.rows import match_rows
-from fedhh.words.scowl import scowl_words
 from fedhh.words.trie import Codes, PrefixTrie
 
 _LIMIT = 8.0
@@ -69,10 +70,12 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         terminated_beyond_eta: Words that end in a layer take no prefix's place.
         requery_words: Ask about found words in all later layers too, so that more clients than the
             validation round's say whether they are real; needs a posterior and a validation round.
-        public_words: What the prior of the next symbol is counted on: "scowl70", public English
-            words, or "none"; its mixture weight falls where it does not fit. Needs a posterior.
+        public_words: What the prior of the next symbol is counted on: the public words of the
+            "language", "scowl70", which are English, or "none"; its mixture weight falls where it
+            does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
-        known_words: What devices know and keep to themselves: "scowl70", "none", or a "file".
+        language: Of the clients, by its code. Its public words are the list that fedhh ships, and
+            where there is none, the known ones.
         ask_public_words: Ask about one in eight of the public words themselves in the first layer,
             and about all of them in later ones if at least one in a hundred is held often enough
             to be found; only where devices do not know them, and words are re-queried.
@@ -93,11 +96,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     passes: Passes = 1
     terminated_beyond_eta: bool = True
     requery_words: bool = True
-    public_words: Literal["scowl70", "none"] = "scowl70"
+    public_words: Literal["language", "scowl70", "none"] = "language"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
-    known_words: Annotated[Literal["scowl70", "none", "file"], FromConfig("population.known")] = (
-        "scowl70"
-    )
+    language: Annotated[str, FromConfig("population.language")] = ENGLISH
     ask_public_words: bool = True
     learn_symbols: bool = True
     guess_words: bool = False
@@ -157,7 +158,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             return state
         belief = TriePosterior.before_any_vote(state.trie.width)
         model = CharacterModel.new(
-            self.symbols.size, learns=self.learn_symbols, has_public=self.public_words != "none"
+            self.symbols.size, learns=self.learn_symbols, has_public=bool(self._public_list.words)
         )
         return AdaptiveState(
             **vars(state),
@@ -293,10 +294,11 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     @cached_property
     def _listed(self) -> Codes:
         width = self.depth + 1
-        is_public = self.public_words not in ("none", self.known_words)
-        if not (self.ask_public_words and is_public and self.has_posterior and self._carries):
+        public = self._public_list
+        asks = self.ask_public_words and public.words and public != self.known_words
+        if not (asks and self.has_posterior and self._carries):
             return np.zeros((0, width), dtype=np.uint16)
-        return public_list.listed_words(scowl_words(), self.symbols, width)
+        return public_list.listed_words(public.words, self.symbols, width)
 
     @cached_property
     def _sampled_list(self) -> Codes:
@@ -372,9 +374,16 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     @cached_property
     def _public(self) -> PublicPrior | None:
-        if self.public_words == "none":
+        if not self._public_list.words:
             return None
-        return public_prior(scowl_words(), self.symbols, self.public_context)
+        return public_prior(self._public_list.words, self.symbols, self.public_context)
+
+    @property
+    def _public_list(self) -> KnownWords:
+        if self.public_words != "language":
+            return shipped_list(self.public_words)
+        shipped = language_list(self.language)
+        return self.known_words if shipped is None else shipped
 
     @cached_property
     def _share_noise(self) -> float:

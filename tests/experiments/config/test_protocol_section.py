@@ -6,6 +6,7 @@ import json
 import pickle
 import tomllib
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -84,16 +85,19 @@ def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewher
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
     elsewhere = {"local_epsilon", "alphabet", "delta", "hash_seed", "noise_seed", "candidates"}
-    elsewhere |= {"known_words"}
+    elsewhere |= {"known_words", "language"}
     assert {field.name for field in fields(CLASSES[name])} - set(table) <= elsewhere
 
 
 @pytest.mark.parametrize(
-    ("known", "expected"), [("scowl70", "scowl70"), ("none", "none"), ("words.txt", "file")]
+    ("known", "expected"), [("scowl70", 168_580), ("none", 0), ("absent.txt", 0), ("words.txt", 2)]
 )
-def test_adaptive_triehh_is_told_what_devices_know(known, expected):
+def test_a_protocol_is_told_what_devices_know(known, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("lol\nbrb\n")
     table = {"protocol": {"name": "adaptive-triehh"}, "population": {"known": known}}
-    assert build_protocol(parse_config(table, "known")).known_words == expected
+    told = build_protocol(parse_config(table, "known")).known_words
+    assert (told.name, len(told.words)) == (known, expected)
 
 
 def test_the_json_schema_has_every_protocol_with_bounds_and_texts():

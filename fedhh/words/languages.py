@@ -1,0 +1,30 @@
+"""Languages: the rules by which the words of one are brought to a common form.
+
+A language is named by its code, such as ``en`` or ``tr``. Every language has Unicode's rules of
+case but Turkish and Azerbaijani, where I is the capital of the letter without a dot.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+ENGLISH = "en"
+
+_DOTLESS = {ord("I"): "ı", ord("İ"): "i"}
+_WITH_DOTLESS_I = ("tr", "az")
+
+
+def lower(text: str, language: str) -> str:
+    """Return a text in lower case, by a language's rules.
+
+    >>> lower("ILIK İP", "tr"), lower("ILIK", "en")
+    ('ılık ip', 'ilik')
+    """
+    if language in _WITH_DOTLESS_I:
+        text = text.translate(_DOTLESS)
+    return text.lower()
+
+
+def normalised(text: str, language: str) -> str:
+    """Return a text in Unicode form NFC and lower case, by a language's rules."""
+    return unicodedata.normalize("NFC", lower(unicodedata.normalize("NFC", text), language))
