@@ -28,6 +28,16 @@ NAMED_ALPHABETS = {
 }
 
 
+def clusters(text: str) -> list[str]:
+    """Return the user-perceived characters of a text: extended grapheme clusters (UAX 29)."""
+    if text.isascii():
+        return list(text)
+    import regex  # Only words beyond ASCII need it.
+
+    parts: list[str] = regex.findall(r"\X", text)
+    return parts
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alphabet:
     """A set of symbols, and the end symbol.

@@ -14,8 +14,8 @@ import numpy as np
 
 from fedhh.clients.answers.base import BlockCounts, ItemAnswerer, WordValues
 from fedhh.clients.answers.matching import Values, WordMatcher
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.clients.populations.strings import coded_words
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles.bloom_filters import NOTHING

@@ -11,8 +11,8 @@ import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts
 from fedhh.clients.answers.matching import Values, WordMatcher
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.clients.populations.strings import coded_words
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
 from fedhh.random import Stream
 from fedhh.words.rows import match_rows

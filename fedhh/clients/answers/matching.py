@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.strings import (
+from fedhh.clients.populations.coded_words import (
     CONSONANTS,
     FEWEST_SYLLABLES,
     MARK,

@@ -7,8 +7,8 @@ import numpy as np
 from fedhh.clients.answers.base import BlockCounts, WordValues
 from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.prefixes import PrefixAnswerer
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.clients.populations.strings import coded_words
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
 from fedhh.random import Stream, generator

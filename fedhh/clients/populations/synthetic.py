@@ -33,6 +33,7 @@ from fedhh.validation import (
     require_inside,
     require_positive,
 )
+from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
 _Ids = npt.NDArray[np.int64]
@@ -96,6 +97,8 @@ class PopulationModel:
         adoption: Share of all new words that a client can use, fixed for each client and word.
         word_list: The new words and their weights, in place of the distribution of ranks and its
             strings.
+        known: The words that no string is among, and whose language they are of; English, and
+            ``scowl70``, if None.
     """
 
     name: str
@@ -115,6 +118,7 @@ class PopulationModel:
     tail_exponent: float
     adoption: float
     word_list: WordList | None = None
+    known: KnownWords | None = None
 
     def __post_init__(self) -> None:
         require_at_least(1, min_words=self.min_words)
@@ -171,7 +175,7 @@ class PopulationModel:
     def strings(self, ranks: _Ids) -> list[str]:
         """Return each rank's word; ranks are ``(n,) int64``, at least 1."""
         if self.word_list is None:
-            return rank_strings(ranks)
+            return rank_strings(ranks, self.known)
         return [self.word_list.words[i] for i in (ranks - 1).tolist()]
 
 
@@ -248,8 +252,8 @@ def synthetic_population(
     """Return the first clients of a synthetic population, held in memory.
 
     Only new words are drawn, so there is nothing for a list of known words to remove: strings are
-    made not to be in ``scowl70``. A client may hold nothing. The first n clients of a larger
-    population with the same seed hold the same words.
+    made not to be among the model's known words. A client may hold nothing. The first n clients
+    of a larger population with the same seed hold the same words.
 
     Args:
         preset: chat, keyboard60d, tweet, post, or a model of your own.

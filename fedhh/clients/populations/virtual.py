@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from fedhh.clients.populations.named_words import NAMED_RANKS
 from fedhh.clients.populations.population import (
     ClientBlock,
     ClientCounter,
@@ -25,12 +26,12 @@ from fedhh.clients.populations.population import (
     Population,
     RareWords,
 )
-from fedhh.clients.populations.strings import NAMED_RANKS
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.coded import count_words, part_ranks
 from fedhh.queries.base import Counted
 from fedhh.system.machine import num_cores
 from fedhh.validation import InputError, require_at_least
+from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
 LEXICON_RANKS = NAMED_RANKS + 100**3
@@ -54,7 +55,8 @@ _CLIENTS_AT_ONCE = 8_192
 _SAMPLED_CLIENTS = 16_384
 _LARGEST_INT32 = 2**31 - 1
 
-_lexicons: WeakValueDictionary[tuple[WordList | None, int], Lexicon] = WeakValueDictionary()
+_LexiconKey = tuple[KnownWords | None, WordList | None, int]
+_lexicons: WeakValueDictionary[_LexiconKey, Lexicon] = WeakValueDictionary()
 """Those in use: a million words take a second to make, and are the same for every seed and size."""
 
 
@@ -149,7 +151,7 @@ class VirtualPopulation(Population):
         """The words of the ranks up to `LEXICON_RANKS`, or the listed ones; not all are held."""
         if self._lexicon is None:
             model = self._drawer.model
-            made_of = (model.word_list, self._lexicon_ranks)
+            made_of = (model.known, model.word_list, self._lexicon_ranks)
             lexicon = _lexicons.get(made_of)
             if lexicon is None:
                 ranks = np.arange(1, self._lexicon_ranks + 1)

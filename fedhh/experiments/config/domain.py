@@ -22,6 +22,7 @@ from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import KnownWords, shipped_lists
+from fedhh.words.languages import ENGLISH
 
 AUTO = "auto"
 FROM_DATA = "from-data"
@@ -43,6 +44,9 @@ CLOSED_DOMAIN = (
     f'"{FROM_DATA}"): the protocol knows every word there is, which no guarantee here covers, '
     "and which protocols of an open domain do not know."
 )
+
+_BESIDE_LETTERS = "0123456789'-"
+"""What people type in words, and lists of a language's words have not: as in "lower"."""
 
 _ALPHABET_STAND_IN = "lower"
 _CANDIDATES_STAND_IN = 2
@@ -67,7 +71,8 @@ def settle_public(population: PopulationConfig) -> PopulationConfig:
             f'"{FROM_DATA}", which is not private.'
         )
     else:
-        words = load_known(population.known, population.language).words
+        known = load_known(population.known, population.language)
+        words = known.words if known.language == ENGLISH else (*known.words, _BESIDE_LETTERS)
     return _settled(population, words, source or population.known)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedhh import plugins
 from fedhh.clients.populations import synthetic
-from fedhh.clients.populations.known_words import KnownRemoval
+from fedhh.clients.populations.known_words import KnownRemoval, load_known
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, population_presets
 from fedhh.clients.populations.virtual import VirtualPopulation
@@ -30,6 +30,14 @@ from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.random import Stream, generator
 from fedhh.system.files import is_there
 from fedhh.validation import InputError, require_choice, shown
+from fedhh.words.known_words import (
+    NO_WORDS,
+    SCOWL70,
+    KnownWords,
+    language_list,
+    shipped_lists,
+)
+from fedhh.words.languages import ENGLISH
 
 _VOCABULARY = 60_000
 
@@ -45,9 +53,6 @@ _LISTED: dict[str, tuple[Callable[..., PopulationModel], tuple[str, ...]]] = {
 """Sources whose words are listed: what makes the model, and the settings that it alone takes."""
 
 _OF_LISTS = ("base", "vocabulary", "tail_mass", "exponent", "word_length")
-
-_WITHOUT = ("scowl70", "none")
-"""Lists that no word of a synthetic population is in."""
 
 STORED_TOKENS = 2**26
 """Populations of more new words than that are not held in memory, unless asked for."""
@@ -70,7 +75,7 @@ def build_population(
         if is_virtual(config, seed):
             return _virtual(model, config, seed)
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
-        if config.known in _WITHOUT:
+        if has_none_of(config.known, model):
             return population, _AllNew(population, config.known)
         return without_known(population, config.known, config.language)
     if (kind := population_class(config.source)) is not None:
@@ -185,8 +190,34 @@ def population_model(config: PopulationConfig) -> PopulationModel:
         model = make(**own)
     else:
         model = population_presets()[config.source]
+        if config.language != ENGLISH:
+            name = f"{model.name} ({config.language})"
+            model = replace(model, known=_known_in(config), name=name)
     changed = "".join(f", {key} {value:g}" for key, value in changes.items())
     return replace(model, **changes, name=model.name + changed)
+
+
+def own_list(model: PopulationModel) -> str:
+    """Return the name of the list that a synthetic population's strings are made not to be in."""
+    return SCOWL70 if model.known is None else model.known.name
+
+
+def has_none_of(known: str, model: PopulationModel) -> bool:
+    """Return whether no word of a synthetic population is in a list of known words."""
+    return known == NO_WORDS or Path(known).name == own_list(model)
+
+
+def _known_in(config: PopulationConfig) -> KnownWords:
+    """Return the known words that the strings of a language are made with, and not among."""
+    shipped = language_list(config.language)
+    if shipped is not None:
+        return shipped
+    if config.known in shipped_lists():
+        raise InputError(
+            f"population.known = {config.known!r}: expected a file of known words of the "
+            f"language {config.language!r}, of which fedhh ships no list."
+        )
+    return load_known(config.known, config.language)
 
 
 def is_virtual(config: PopulationConfig, seed: int) -> bool:
@@ -207,11 +238,11 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, Mapping[str, Any]]:
-    if config.known not in _WITHOUT:
+    if not has_none_of(config.known, model):
         raise InputError(
-            f"population.known = {config.known!r}: expected scowl70 or none for a population "
-            "that is drawn again when asked, since its words are made to be in neither; set "
-            "population.virtual = false, and use fewer clients."
+            f"population.known = {config.known!r}: expected {own_list(model)} or none for a "
+            "population that is drawn again when asked, since its words are made to be in neither; "
+            "set population.virtual = false, and use fewer clients."
         )
     assert config.clients is not None
     population = VirtualPopulation(model, config.clients, seed=seed)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import tomli_w
 from annotated_types import Ge
-from pydantic import Field, SerializeAsAny, create_model
+from pydantic import Field, SerializeAsAny, create_model, model_validator
 
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.devices import DevicesConfig
@@ -102,9 +102,11 @@ class PopulationConfig(Section):
             run's seed; all if it is left out.
         virtual: Whether clients of a synthetic population are drawn again whenever they are
             asked, instead of being held in memory; "auto": if they are many.
-        language: Of the clients, by its code; its rules of case hold for their words.
-        known: Words that devices know and keep to themselves: "scowl70", "none", or a file with a
-            word per line.
+        language: Of the clients, by its code, such as "de". A synthetic population's words are of
+            it; in any population, its rules of case hold. Of a language other than "en", ``known``
+            and ``alphabet`` are by default its own list, and "auto".
+        known: Words that devices know and keep to themselves: "scowl70", which are English, the
+            code of a language whose list fedhh ships, "none", or a file with a word per line.
         alphabet: "printable", "lower", or the symbols themselves; "auto": those of a public list,
             see ``alphabet_source``; "from-data": those of the clients' words, which is not private.
         alphabet_source: For "auto": the file whose symbols to take, the known words if empty. In a
@@ -131,6 +133,15 @@ class PopulationConfig(Section):
     separator: str | None = None
     fold_case: bool = False
     model: ModelConfig = ModelConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_language(cls, table: Any) -> Any:
+        """Fill in what follows from the language where it is left out."""
+        language = table.get("language", ENGLISH) if isinstance(table, dict) else ENGLISH
+        if language == ENGLISH or not isinstance(language, str):
+            return table
+        return {"known": language, "alphabet": "auto", **table}
 
 
 class PrivacyConfig(Section):

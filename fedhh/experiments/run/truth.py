@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.answers.matching import WordMatcher
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
-from fedhh.clients.populations.strings import coded_words
 from fedhh.protocol import Discoveries
 from fedhh.queries.base import Counted, PrefixQuery, Query
 from fedhh.words.alphabet import Alphabet

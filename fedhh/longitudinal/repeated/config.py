@@ -18,7 +18,13 @@ from pydantic import Field, ValidationError
 from fedhh.experiments.config.client_file import refuse_layout
 from fedhh.experiments.config.domain import FROM_DATA
 from fedhh.experiments.config.load import apply_settings, explain, parse_config, use_data
-from fedhh.experiments.config.population import is_synthetic, population_class, population_model
+from fedhh.experiments.config.population import (
+    has_none_of,
+    is_synthetic,
+    own_list,
+    population_class,
+    population_model,
+)
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import (
@@ -345,13 +351,13 @@ def _check(config: Config, section: LongitudinalSection) -> None:
             )
         return
     refuse_layout(population)
-    population_model(population)
+    model = population_model(population)
     if population.clients is None:
         raise InputError("population.clients is missing: say how many devices there are at first.")
-    if population.known not in ("scowl70", "none"):
+    if not has_none_of(population.known, model):
         raise InputError(
-            f"population.known = {population.known!r}: expected scowl70 or none for a synthetic "
-            "population, whose words are made to be in neither."
+            f"population.known = {population.known!r}: expected {own_list(model)} or none for a "
+            "synthetic population, whose words are made to be in neither."
         )
     if section.days == "all":
         raise InputError(f'{SECTION}.days = "all": expected a number for a synthetic population.')

@@ -8,8 +8,8 @@ import pytest
 from fedhh.clients.answers.blind import FragmentTable
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.clients.populations.strings import coded_words
 from fedhh.oracles import OracleSpec, SketchOracle
 from fedhh.queries.cohort import Cohort
 from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery

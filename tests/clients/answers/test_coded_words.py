@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedhh.clients.answers.matching import CodedMatcher
-from fedhh.clients.populations.strings import coded_words
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import PrefixQuery
 from fedhh.queries.cohort import Cohort

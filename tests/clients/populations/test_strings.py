@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import wordfreq
 
-from fedhh.clients.populations import strings as module
+from fedhh.clients.populations import named_words as module
+from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.known_words import load_known
-from fedhh.clients.populations.strings import LONGEST_WORD, NAMED_RANKS, coded_words, rank_strings
+from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS
+from fedhh.clients.populations.strings import rank_strings
 from fedhh.validation import InputError
 
 BEYOND = [1_400_000, 1_400_001, 1_500_000, 10**9, 2**40, 2**53 - 1]
@@ -50,14 +52,14 @@ def test_no_known_word_looks_like_a_coded_one():
 def test_words_are_the_same_made_or_kept(strings, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     for _ in range(2):
-        module._named_words.cache_clear()
+        module.named_words.cache_clear()
         assert rank_strings(np.arange(1, NAMED_RANKS + 1)) == strings[:NAMED_RANKS]
-    module._named_words.cache_clear()
+    module.named_words.cache_clear()
     (file,) = (tmp_path / "fedhh").iterdir()
     assert file.name.startswith("words-")
     monkeypatch.setattr(module, "_real_and_changed_words", lambda: pytest.fail("made again"))
     assert rank_strings(np.array([NAMED_RANKS])) == [strings[NAMED_RANKS - 1]]
-    module._named_words.cache_clear()
+    module.named_words.cache_clear()
 
 
 def test_coded_words_are_one_to_one_where_their_length_changes():

@@ -7,7 +7,8 @@ import pytest
 
 from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.populations import virtual
-from fedhh.clients.populations.strings import NAMED_RANKS, coded_numbers, coded_words
+from fedhh.clients.populations.coded_words import coded_numbers, coded_words
+from fedhh.clients.populations.named_words import NAMED_RANKS
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
