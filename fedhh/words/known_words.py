@@ -17,7 +17,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.languages import ENGLISH, lower
+from fedhh.words.languages import ENGLISH, NAMES, lower
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
@@ -26,9 +26,8 @@ _ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
 SCOWL70 = "scowl70"
 NO_WORDS = "none"
 
-_LANGUAGES = ("ar", "de", "es", "fi", "fr", "hi", "id", "it", "ko", "pt", "ru", "tr")
 _FILES = {SCOWL70: "known_scowl70_en.txt.gz"} | {
-    language: f"known_{language}.txt.gz" for language in _LANGUAGES
+    language: f"known_{language}.txt.gz" for language in NAMES if language != ENGLISH
 }
 
 

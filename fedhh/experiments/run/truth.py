@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.queries.base import Counted, PrefixQuery, Query
-from fedhh.words.alphabet import Alphabet
+from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -59,6 +60,7 @@ class Truth:
         population.count(progress, counted=counted)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
+        self._depth = depth
         self.words = population.lexicon.words
         self.counts = population.word_counts
         self.clients = population.word_clients
@@ -108,6 +110,20 @@ class Truth:
         holders = np.zeros(len(ids), dtype=np.int64)
         holders[ids >= 0] = self.clients[ids[ids >= 0]]
         return holders
+
+    @property
+    def alphabet_size(self) -> int:
+        """Symbols of the protocol's alphabet, the end symbol included."""
+        return self._alphabet.size
+
+    @cached_property
+    def mean_word_length(self) -> float | None:
+        """Mean symbols of the lexicon's spellable words, each as often as it is contributed."""
+        weights = self.counts * self.reachable
+        if not weights.any():
+            return None
+        lengths = (self._lexicon.encoded(self._alphabet, self._depth + 1) != END).sum(axis=1)
+        return float(np.average(lengths, weights=weights))
 
     @property
     def symbols(self) -> str:
