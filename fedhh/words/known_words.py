@@ -64,6 +64,9 @@ class KnownWords:
         lowered = [lower(word, self.language) for word in words]
         known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
         if self.language != ENGLISH:
+            # Some lists have folded forms: ss for the German sharp s, one Greek sigma.
+            folded = ((lowered[i].casefold() in self.words) for i in np.flatnonzero(~known))
+            known[~known] = np.fromiter(folded, dtype=bool)
             return known
         # Few words end so, and only those need a closer look.
         for i, word in enumerate(lowered):
