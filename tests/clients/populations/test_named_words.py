@@ -47,11 +47,11 @@ def test_the_first_words_are_those_of_the_list_in_its_order(language):
 
 
 def test_a_list_of_another_language_than_wordfreqs_is_refused():
-    with pytest.raises(InputError, match="of which wordfreq has a list, got 'xx'; it has ar, bg"):
+    with pytest.raises(InputError, match=r"of which wordfreq has a list, got 'xx'; it has ar, bg"):
         named_words(KnownWords(name="mine", words=frozenset(["word"]), language="xx"))
 
 
 def test_too_few_known_words_are_refused():
     few = KnownWords(name="few", words=frozenset(["merhaba", "istanbul"]), language="tr")
-    with pytest.raises(InputError, match="at least 1,000 known words .* got 2 in few; set popul"):
+    with pytest.raises(InputError, match=r"at least 1,000 known words .* got 2 in few; set popul"):
         named_words(few)

@@ -50,7 +50,7 @@ def test_the_prior_follows_the_language():
 
 
 def test_a_language_without_a_list_takes_a_file(tmp_path):
-    with pytest.raises(InputError, match="Expected known words to be scowl70, .* got 'pl', which"):
+    with pytest.raises(InputError, match=r"Expected known words to be scowl70, .* got 'pl', which"):
         parsed(language="pl")
     without = parsed(language="pl", known="none", alphabet="abc").population
     with pytest.raises(InputError, match="'none': expected a file of known words of the language"):
