@@ -49,7 +49,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
     fold_case: FoldCaseOption = False,
-    known: ListOption = "scowl70",
+    language: LanguageOption = None,
+    known: KnownOption = None,
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
     output_format: FormatOption = Format.TABLE,
@@ -71,11 +72,17 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.experiments.study.parts import Line
 
     options = changes(
-        columns=columns, separator=separator, fold_case=fold_case, known=known, alphabet=alphabet
+        columns=columns,
+        separator=separator,
+        fold_case=fold_case,
+        language=language,
+        known=known,
+        alphabet=alphabet,
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
-    content, known_words = load_content(config.population), load_known(known)
+    content = load_content(config.population)
+    known_words = load_known(config.population.known, config.population.language)
     target = remove_known(content.population, known_words)[0]
     notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
     # As a run does: of the words that devices do not know.

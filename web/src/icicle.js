@@ -140,7 +140,7 @@ export class Icicle {
         el(
           "button",
           { type: "button", class: "crumb", onclick: () => this.zoom(target) },
-          target.prefix ? bdi(shown([...target.prefix].at(-1) ?? "")) : "all prefixes",
+          target.prefix ? bdi(shown(symbolsOf(target.prefix).at(-1) ?? "")) : "all prefixes",
         ),
       );
       each = each.parent;
