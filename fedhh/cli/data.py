@@ -17,7 +17,8 @@ from fedhh.cli.options import (
     FoldCaseOption,
     Format,
     FormatOption,
-    ListOption,
+    KnownOption,
+    LanguageOption,
     SeparatorOption,
     changes,
 )
@@ -163,6 +164,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     ] = 3,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
+    language: LanguageOption = None,
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
 ) -> None:
@@ -183,16 +185,22 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     sources = Sources(git=git or (), mbox=mbox or (), chats=chat or ())
     source, out = _in_and_out(files, sources, has_layout=bool(columns or separator), salt=salt)
     require_between(0, MOST_SAMPLES, samples=samples)
-    config = load_config(settings=changes(alphabet=alphabet))
+    config = load_config(settings=changes(language=language, alphabet=alphabet))
     longest, symbols = _longest_word(config, depth), config.population.alphabet
     if source is None:
-        messages = prepare_messages(sources, out, salt=salt, samples=samples)
+        messages = prepare_messages(
+            sources, out, salt=salt, samples=samples, language=config.population.language
+        )
         population, dropped = messages.population, messages.no_words
         texts, empty_texts = messages.kept, messages.empty_texts
         before, after = message_lines(messages, is_salt_given=salt is not None)
     else:
         prepared = prepare_text(
-            source, out, columns=parse_columns(columns or ()), separator=separator
+            source,
+            out,
+            columns=parse_columns(columns or ()),
+            separator=separator,
+            language=config.population.language,
         )
         population, dropped = prepared.population, prepared.dropped
         texts, empty_texts = prepared.texts, prepared.empty_texts

@@ -87,8 +87,6 @@ LanguageOption = Annotated[
 ]
 _KNOWN = typer.Option("--known", help="Known words: scowl70, none, a language, or a file.")
 KnownOption = Annotated[str | None, _KNOWN]
-ListOption = Annotated[str, _KNOWN]
-"""Where a list is known without a configuration."""
 AlphabetOption = Annotated[
     str | None,
     typer.Option(

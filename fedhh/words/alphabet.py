@@ -100,7 +100,7 @@ class Alphabet:
     """A set of symbols, and the end symbol.
 
     A symbol is what a reader sees as one character: an extended grapheme cluster (UAX 29) in
-    Unicode form NFC, such as a letter with its accents and vowel signs, a Hangul syllable or a flag.
+    Unicode form NFC, such as a letter with its accents and vowel signs, a Hangul syllable, a flag.
     ``symbols`` has them one after the other. Where two of them would be one, `BREAK` stands between
     them, there and in decoded words: no word that is typed has these two codes in a row.
 
@@ -149,7 +149,7 @@ class Alphabet:
         for symbol in listed:
             if not stands_alone(symbol):
                 raise InputError(
-                    f"Expected an alphabet of symbols that stand alone, got {ascii(symbol)}, which "
+                    f"Expected an alphabet of symbols that stand alone, got {symbol!a}, which "
                     f"joins the letter before it, in alphabet={shown(self.symbols)}; leave it out, "
                     "or write it behind its letter."
                 )

@@ -34,9 +34,9 @@ _LISTS = {ENGLISH: SCOWL70}
 class KnownWords:
     """A list of known words and the rule that applies it.
 
-    A word counts as known if, in Unicode form NFC and lower case, it is in the list. Of an English list, also if it ends
-    in ``'s`` and is in the list without it; or if it is digits and one of st, nd, rd, th (1st,
-    22nd). An empty list knows nothing, ordinals included.
+    A word counts as known if, in Unicode form NFC and lower case, it is in the list. Of an English
+    list, also if it ends in ``'s`` and is in the list without it; or if it is digits and one of st,
+    nd, rd, th (1st, 22nd). An empty list knows nothing, ordinals included.
 
     Attributes:
         name: What a report calls the list.

@@ -1,6 +1,7 @@
 // The trie of a run's pass: which candidates there were, and how much mass each has.
 
 import { byPosterior, isValidation } from "./rounds.js";
+import { symbolsOf } from "./text.js";
 
 /** @typedef {import("./types.js").RoundChunk} RoundChunk */
 /** @typedef {import("./rounds.js").Layer} Layer */

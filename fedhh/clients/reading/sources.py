@@ -294,6 +294,7 @@ def prepare_text(
     *,
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
+    language: str = ENGLISH,
 ) -> FileContent:
     """Count the words of each user's texts, write them as user, word, count, and return them.
 
@@ -304,11 +305,13 @@ def prepare_text(
         out_path: Where to write, as in `write_population`.
         columns: The file's names for ``user`` and ``text``, where they differ.
         separator: What separates the columns of CSV, or "tab"; None: a comma.
+        language: As for `read_population`.
 
     Raises:
         InputError: As `read_population` and `write_population` do.
     """
     require_known_extension(Path(out_path))
-    content = read_texts(in_path, Layout(columns=columns or {}, separator=separator))
+    layout = Layout(columns=columns or {}, separator=separator, language=language)
+    content = read_texts(in_path, layout)
     write_population(content.population, out_path)
     return content

@@ -5,8 +5,9 @@ which nobody sees, taken out: in Persian and in scripts of India, where joiners 
 spelling, spellings with and without one become one word. Text is brought to Unicode form NFKC and
 to lower case by the rules of its language. URLs, e-mail addresses and @mentions are removed; a
 hashtag keeps its word. A token is a run of letters, marks and digits with apostrophes inside. It is
-kept if it has at least one letter and at most 24 symbols, see `fedhh.words.alphabet`; other tokens, such as ``2024``, are dropped as a whole. Emoji and other symbols are no tokens; a
-sequence that is one picture is one emoji. What is removed and dropped is counted.
+kept if it has at least one letter and at most 24 symbols, see `fedhh.words.alphabet`; other tokens,
+such as ``2024``, are dropped as a whole. Emoji and other symbols are no tokens; a sequence that is
+one picture is one emoji. What is removed and dropped is counted.
 
 There is no segmentation: where a script puts no blanks between words, a run of it is one token.
 """
@@ -174,9 +175,7 @@ class TokenRows:
     dropped: Counter[tuple[str, str]]
 
 
-def tokenize_all(
-    texts: pa.ChunkedArray | Iterable[str], language: str = ENGLISH
-) -> TokenRows:
+def tokenize_all(texts: pa.ChunkedArray | Iterable[str], language: str = ENGLISH) -> TokenRows:
     """Return the tokens of every text.
 
     No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
