@@ -73,8 +73,9 @@ def read_population(
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
     count, every row counts once; rows of the same user and word are added up. Words are brought to
     Unicode form NFC, so that two spellings of the same symbols are one word; text is tokenized by
-    the rule of `fedhh.clients.reading.tokens`. Users are numbered in the order of their first row, words are sorted. A row with no word and the count 0 stands for a user
-    that holds nothing. Rows in messages are counted from 1, without the header.
+    the rule of `fedhh.clients.reading.tokens`. Users are numbered in the order of their first row,
+    words are sorted. A row with no word and the count 0 stands for a user that holds nothing. Rows
+    in messages are counted from 1, without the header.
 
     Args:
         path: A file whose extension tells its format.

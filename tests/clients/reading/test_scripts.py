@@ -78,4 +78,4 @@ def test_a_run_finds_words_of_any_script(tmp_path):
             ],
         )
         result = run_config(config, build_population(config.population, seed=0)[0])[1]
-        assert wanted <= set(result.words["word"])
+        assert wanted <= set(result.discoveries["word"])
