@@ -18,7 +18,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.random import Stream, generator
 from fedhh.settings import Count, check_settings
 from fedhh.validation import InputError, TakesSettingsByName
-from fedhh.words.alphabet import Alphabet
+from fedhh.words.alphabet import Alphabet, joined
 
 Goal = Literal["promote", "demote", "fill", "collude"]
 Strategy = Literal["output", "input", "random-reports", "random-values"]
@@ -196,12 +196,12 @@ def random_targets(
     Raises:
         InputError: There are not so many strings.
     """
-    symbols = [each for each in alphabet.symbols if each.isalpha()] or list(alphabet.symbols)
+    symbols = [each for each in alphabet.listed if each[0].isalpha()] or list(alphabet.listed)
     rng = generator(seed, Stream.ADVERSARY, 0)
     found: dict[str, None] = {}
     for _ in range(_TRIES):
         drawn = rng.integers(len(symbols), size=(number - len(found), length))
-        words = ("".join(symbols[i] for i in row) for row in drawn.tolist())
+        words = (joined([symbols[i] for i in row]) for row in drawn.tolist())
         found.update(dict.fromkeys(word for word in words if word not in held))
         if len(found) == number:
             return list(found)

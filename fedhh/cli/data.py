@@ -17,7 +17,8 @@ from fedhh.cli.options import (
     FoldCaseOption,
     Format,
     FormatOption,
-    ListOption,
+    KnownOption,
+    LanguageOption,
     SeparatorOption,
     changes,
 )
@@ -49,7 +50,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
     fold_case: FoldCaseOption = False,
-    known: ListOption = "scowl70",
+    language: LanguageOption = None,
+    known: KnownOption = None,
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
     output_format: FormatOption = Format.TABLE,
@@ -71,11 +73,17 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.experiments.study.parts import Line
 
     options = changes(
-        columns=columns, separator=separator, fold_case=fold_case, known=known, alphabet=alphabet
+        columns=columns,
+        separator=separator,
+        fold_case=fold_case,
+        language=language,
+        known=known,
+        alphabet=alphabet,
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
-    content, known_words = load_content(config.population), load_known(known)
+    content = load_content(config.population)
+    known_words = load_known(config.population.known, config.population.language)
     target = remove_known(content.population, known_words)[0]
     notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
     # As a run does: of the words that devices do not know.
@@ -156,6 +164,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     ] = 3,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
+    language: LanguageOption = None,
     alphabet: AlphabetOption = None,
     depth: DepthOption = None,
 ) -> None:
@@ -176,16 +185,22 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     sources = Sources(git=git or (), mbox=mbox or (), chats=chat or ())
     source, out = _in_and_out(files, sources, has_layout=bool(columns or separator), salt=salt)
     require_between(0, MOST_SAMPLES, samples=samples)
-    config = load_config(settings=changes(alphabet=alphabet))
+    config = load_config(settings=changes(language=language, alphabet=alphabet))
     longest, symbols = _longest_word(config, depth), config.population.alphabet
     if source is None:
-        messages = prepare_messages(sources, out, salt=salt, samples=samples)
+        messages = prepare_messages(
+            sources, out, salt=salt, samples=samples, language=config.population.language
+        )
         population, dropped = messages.population, messages.no_words
         texts, empty_texts = messages.kept, messages.empty_texts
         before, after = message_lines(messages, is_salt_given=salt is not None)
     else:
         prepared = prepare_text(
-            source, out, columns=parse_columns(columns or ()), separator=separator
+            source,
+            out,
+            columns=parse_columns(columns or ()),
+            separator=separator,
+            language=config.population.language,
         )
         population, dropped = prepared.population, prepared.dropped
         texts, empty_texts = prepared.texts, prepared.empty_texts

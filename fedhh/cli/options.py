@@ -77,10 +77,16 @@ FoldCaseOption = Annotated[
         help="Bring counted words to lower case, as texts always are, and add up their counts.",
     ),
 ]
-_KNOWN = typer.Option("--known", help="Known words: scowl70, none, or a file.")
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        help="Of the clients, by its code: whose rules of case hold, and whose known words and "
+        "alphabet stand for those not given; en if not said.",
+    ),
+]
+_KNOWN = typer.Option("--known", help="Known words: scowl70, none, a language, or a file.")
 KnownOption = Annotated[str | None, _KNOWN]
-ListOption = Annotated[str, _KNOWN]
-"""Where a list is known without a configuration."""
 AlphabetOption = Annotated[
     str | None,
     typer.Option(
@@ -198,6 +204,7 @@ _SETTING_OF = {
     "alphabet": "population.alphabet",
     "separator": "population.separator",
     "fold_case": "population.fold_case",
+    "language": "population.language",
     "delta": "privacy.delta",
     "alpha": "privacy.alpha",
     "days": "pipeline.days",

@@ -13,6 +13,7 @@ from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.testing.checks import Checks, expect, expect_refusal
 from fedhh.testing.protocol_trial import ProtocolTrial
 from fedhh.validation import InputError
+from fedhh.words.alphabet import BREAK, length_of
 
 CHECKS: Checks[ProtocolTrial] = Checks()
 """What settings, summaries and discoveries state, against the run."""
@@ -107,13 +108,14 @@ def _discoveries_are_words_that_the_protocol_can_find(trial: ProtocolTrial, seed
         size = len(values)
         expect(size == len(words), f"discoveries have {len(words)} words and {size} {field.name}")
     expect(len(set(words)) == len(words), "a word is discovered twice")
-    symbols = set(protocol.symbols.symbols)
     for word in words:
         expect(
-            0 < len(word) <= protocol.longest_word,
-            f"the word {word!r} has {len(word)} symbols, expected 1 to {protocol.longest_word}",
+            0 < length_of(word) <= protocol.longest_word,
+            f"the word {word!r} has {length_of(word)} symbols, expected 1 to "
+            f"{protocol.longest_word}",
         )
-        expect(set(word) <= symbols, f"the word {word!r} has a symbol that is not in the alphabet")
+        foreign = set(protocol.symbols.foreign(word)) - {BREAK}
+        expect(not foreign, f"the word {word!r} has a symbol that is not in the alphabet")
 
 
 @CHECKS.add()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.words.alphabet import END, FOREIGN, Alphabet
+from fedhh.words.alphabet import END, FOREIGN, Alphabet, nfc
 from fedhh.words.trie import Codes
 
 
@@ -19,7 +19,7 @@ class Candidates:
     The order says nothing of who holds what: equal counts may be distinguished by it.
 
     Attributes:
-        words: The words; any order and repetitions are taken.
+        words: The words, in Unicode form NFC; any order, form and repetitions are taken.
 
     >>> Candidates(["lol", "brb", "lol"]).words
     ('brb', 'lol')
@@ -28,7 +28,7 @@ class Candidates:
     words: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", tuple(sorted(set(self.words))))
+        object.__setattr__(self, "words", tuple(sorted(set(map(nfc, self.words)))))
 
     def __len__(self) -> int:
         return len(self.words)

@@ -17,7 +17,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.languages import ENGLISH, NAMES, lower
+from fedhh.words.languages import ENGLISH, NAMES, normalised
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
@@ -35,13 +35,13 @@ _FILES = {SCOWL70: "known_scowl70_en.txt.gz"} | {
 class KnownWords:
     """A list of known words and the rule that applies it.
 
-    A word counts as known if, in lower case, it is in the list. Of an English list, also if it ends
-    in ``'s`` and is in the list without it; or if it is digits and one of st, nd, rd, th (1st,
-    22nd). An empty list knows nothing, ordinals included.
+    A word counts as known if, in Unicode form NFC and lower case, it is in the list. Of an English
+    list, also if it ends in ``'s`` and is in the list without it; or if it is digits and one of st,
+    nd, rd, th (1st, 22nd). An empty list knows nothing, ordinals included.
 
     Attributes:
         name: What a report calls the list.
-        words: The list, in lower case.
+        words: The list, in Unicode form NFC and lower case.
         language: Whose rules of case and endings hold, see `fedhh.words.languages`.
 
     >>> known = KnownWords(name="mine", words=frozenset({"dog"}))
@@ -61,7 +61,7 @@ class KnownWords:
         """Return ``(n,) bool``: which of the words are known."""
         if not self.words:
             return np.zeros(len(words), dtype=bool)
-        lowered = [lower(word, self.language) for word in words]
+        lowered = [normalised(word, self.language) for word in words]
         known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
         if self.language != ENGLISH:
             # Some lists have folded forms: ss for the German sharp s, one Greek sigma.

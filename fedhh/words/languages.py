@@ -34,4 +34,6 @@ def lower(text: str, language: str) -> str:
 
 def normalised(text: str, language: str) -> str:
     """Return a text in Unicode form NFC and lower case, by a language's rules."""
+    if text.isascii():
+        return lower(text, language)
     return unicodedata.normalize("NFC", lower(unicodedata.normalize("NFC", text), language))

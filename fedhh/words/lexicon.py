@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.alphabet import END, FOREIGN, Alphabet
+from fedhh.words.alphabet import END, FOREIGN, Alphabet, nfc
 from fedhh.words.trie import Codes, Indices, PrefixTrie
 
 
@@ -38,10 +38,10 @@ class Lexicon:
         return len(self.words)
 
     def ids(self, words: Iterable[str]) -> Indices:
-        """Return each word's id, ``int64``; -1 for words that the lexicon lacks."""
+        """Return each word's id, ``int64``; -1 for words that the lexicon lacks, in NFC."""
         if not self._index:
-            self._index.update(zip(self.words, range(len(self.words)), strict=True))
-        return np.array([self._index.get(word, -1) for word in words], dtype=np.int64)
+            self._index.update(zip(map(nfc, self.words), range(len(self)), strict=True))
+        return np.array([self._index.get(nfc(word), -1) for word in words], dtype=np.int64)
 
     def encoded(self, alphabet: Alphabet, width: int) -> Codes:
         """Return ``(V, width) uint16``: `Alphabet.encode` of the words, not writable.

@@ -1,7 +1,7 @@
 // Outcome of a word: where it was lost, and why.
 
 import { byPosterior, byVotes, isValidation, layersOf, roundName } from "./rounds.js";
-import { number, probability, shown } from "./text.js";
+import { number, probability, shown, symbolsOf } from "./text.js";
 import { DROPPED, WORD } from "./trie.js";
 
 /** @typedef {import("./types.js").Run} Run */
@@ -27,9 +27,10 @@ import { DROPPED, WORD } from "./trie.js";
  * @returns {Fate}
  */
 export function fateOf(run, pass, trie, word, missed) {
-  const symbols = [...word];
+  const symbols = symbolsOf(word.normalize("NFC"));
+  const alphabet = new Set(symbolsOf(run.alphabet).map((symbol) => symbol.replace(/^\u200b/, "")));
   const layers = layersOf(run).filter((layer) => layer.pass === pass);
-  const foreign = symbols.find((symbol) => !run.alphabet.includes(symbol));
+  const foreign = symbols.find((symbol) => !alphabet.has(symbol));
   if (foreign !== undefined) {
     return lost([], `Its symbol ${shown(foreign)} is not in the alphabet, so no client can report it.`);
   }

@@ -7,7 +7,7 @@ import { detailsOf } from "./icicle_details.js";
 import { legendOf } from "./icicle_legend.js";
 import { ROW, drawLabel, labelsOf, svgLabel } from "./icicle_labels.js";
 import { saveCanvas, saveText } from "./save.js";
-import { shown } from "./text.js";
+import { shown, symbolsOf } from "./text.js";
 import { DROPPED, isReal } from "./trie.js";
 
 /** @typedef {import("./trie.js").Trie} Trie */
@@ -140,7 +140,7 @@ export class Icicle {
         el(
           "button",
           { type: "button", class: "crumb", onclick: () => this.zoom(target) },
-          target.prefix ? bdi(shown([...target.prefix].at(-1) ?? "")) : "all prefixes",
+          target.prefix ? bdi(shown(symbolsOf(target.prefix).at(-1) ?? "")) : "all prefixes",
         ),
       );
       each = each.parent;

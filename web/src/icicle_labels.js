@@ -1,7 +1,7 @@
 // What stands in the trie's blocks: labels inside, and next to those that are too narrow for one.
 
 import { color } from "./colors.js";
-import { shown } from "./text.js";
+import { shown, symbolsOf } from "./text.js";
 
 /** @typedef {import("./trie.js").TrieNode} TrieNode */
 /** @typedef {{node: TrieNode, x: number, y: number, width: number}} Box */
@@ -20,7 +20,7 @@ function prefixOf(node) {
 /** @param {TrieNode} node */
 function symbolOf(node) {
   if (!node.parent) return "all prefixes";
-  return node.isWord ? "\u25a0" : shown([...node.prefix].at(-1) ?? "");
+  return node.isWord ? "\u25a0" : shown(symbolsOf(node.prefix).at(-1) ?? "");
 }
 
 /**

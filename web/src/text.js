@@ -5,13 +5,38 @@ const LONGEST = 80;
 /** What has no shape of its own, or would turn the text around it. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\u115f\u1160\u3164\uffa0]/gu;
 
+const SYMBOLS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const BREAK = "\u200b";
+
+/**
+ * Return a text's symbols: what a reader sees as one character each. Where two would be one, a
+ * break stands between them, which is taken with the second, so that joined they are the text.
+ * @param {string} text
+ * @returns {string[]}
+ */
+export function symbolsOf(text) {
+  if (/^[\x20-\x7e]*$/.test(text)) return [...text];
+  /** @type {string[]} */
+  const symbols = [];
+  let before = "";
+  for (const { segment } of SYMBOLS.segment(text)) {
+    if (segment === BREAK) before += segment;
+    else {
+      symbols.push(before + segment);
+      before = "";
+    }
+  }
+  if (before) symbols.push(before);
+  return symbols;
+}
+
 /**
  * Return a text with every symbol visible, cut if it is very long.
  * @param {string} text
  * @param {number} [longest]
  */
 export function shown(text, longest = LONGEST) {
-  const symbols = [...text];
+  const symbols = symbolsOf(text);
   const cut = symbols.length > longest;
   const head = (cut ? symbols.slice(0, longest) : symbols).join("").replace(UNSEEN, (symbol) => {
     const code = /** @type {number} */ (symbol.codePointAt(0));

@@ -1,6 +1,7 @@
 // The trie of a run's pass: which candidates there were, and how much mass each has.
 
 import { byPosterior, isValidation } from "./rounds.js";
+import { symbolsOf } from "./text.js";
 
 /** @typedef {import("./types.js").RoundChunk} RoundChunk */
 /** @typedef {import("./rounds.js").Layer} Layer */
@@ -130,7 +131,7 @@ function add(nodes, { chunk, layer, run = 1 }, makes) {
     const share = Math.max(estimate, 0) / layer.num_clients;
     if (!node && !makes) continue;
     if (!node) {
-      node = empty(prefix, isWord, [...prefix].length + Number(isWord));
+      node = empty(prefix, isWord, symbolsOf(prefix).length + Number(isWord));
       nodes.set(key, node);
     }
     const survived = chunk.fate[i] !== DROPPED;
@@ -196,7 +197,7 @@ function leastPosteriors(rounds) {
  */
 function link(nodes, node) {
   while (node.prefix && !node.parent) {
-    const prefix = node.isWord ? node.prefix : [...node.prefix].slice(0, -1).join("");
+    const prefix = node.isWord ? node.prefix : symbolsOf(node.prefix).slice(0, -1).join("");
     let parent = nodes.get(keyOf(prefix, false));
     if (!parent) {
       parent = empty(prefix, false, node.depth - 1);

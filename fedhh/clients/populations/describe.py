@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.words.alphabet import Alphabet
+from fedhh.words.alphabet import Alphabet, joined
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
@@ -179,9 +179,8 @@ def spelling_of(
     lost = lost[np.argsort(-counts[lost], kind="stable")]
     symbols: Counter[str] = Counter()
     other = longer_tokens = 0
-    known = frozenset(named.symbols)
     for i in lost.tolist():
-        missing = set(words[i]) - known
+        missing = set(named.foreign(words[i]))
         other += bool(missing)
         longer_tokens += 0 if missing else int(counts[i])
         for symbol in missing:
@@ -201,5 +200,5 @@ def spelling_of(
         longer_words=len(lost) - other,
         longer_tokens=longer_tokens,
         examples=tuple(words[i] for i in lost[:_EXAMPLES].tolist()),
-        other_symbols="".join(most_typed[:_SYMBOLS]),
+        other_symbols=joined(most_typed[:_SYMBOLS]),
     )

@@ -17,6 +17,7 @@ from fedhh.clients.reading.tables import (
     separator_of,
 )
 from fedhh.validation import InputError, require_choice, shown
+from fedhh.words.languages import ENGLISH
 
 DAY = "day"
 """The usual name of a column of days, and its role; only dated files are asked for it."""
@@ -54,11 +55,13 @@ class Layout:
         columns: The file's name for some of `ROLES`.
         separator: What separates the columns of CSV; None: a comma.
         fold_case: Bring counted words to the form that texts have, see `tokens.folded`.
+        language: Of the words, by its code: whose rules of case hold.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     separator: str | None = None
     fold_case: bool = False
+    language: str = ENGLISH
 
     def dated(self) -> Layout:
         """Return the same with a column of days."""
@@ -66,6 +69,7 @@ class Layout:
             columns={DAY: DAY, **self.columns},
             separator=self.separator,
             fold_case=self.fold_case,
+            language=self.language,
         )
 
 

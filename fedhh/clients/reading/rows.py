@@ -12,9 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.tables import is_text
 from fedhh.clients.reading.tokens import folded
 from fedhh.validation import InputError, shown
+from fedhh.words.alphabet import nfc
 
 Ids = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.integer[Any]]
@@ -145,16 +147,21 @@ def word_rows(column: pa.ChunkedArray, path: Path) -> tuple[list[str], Whole]:
     return words, number[codes]
 
 
-def folded_rows(words: list[str], word_ids: Whole) -> tuple[list[str], Whole]:
-    """Return the sorted words in the form that texts have, and each row's one.
+def formed_rows(words: list[str], word_ids: Whole, layout: Layout) -> tuple[list[str], Whole]:
+    """Return the sorted words in Unicode form NFC or that of texts, and each row's one.
 
     A word of which nothing would be left stays as it is.
 
     Args:
         words: Distinct words.
         word_ids: ``(rows,)``: each row's word, or -1.
+        layout: Whether the form is that of texts, and of which language.
     """
-    forms = [folded(word) or word for word in words]
+    forms = [nfc(word) for word in words]
+    if layout.fold_case:
+        forms = [folded(word, layout.language) or word for word in forms]
+    elif forms == words:
+        return words, word_ids
     distinct = sorted(set(forms))
     place = {word: i for i, word in enumerate(distinct)}
     # The last one is for -1.

@@ -20,7 +20,7 @@ from fedhh.clients.reading.rows import (
     UserRows,
     Whole,
     count_rows,
-    folded_rows,
+    formed_rows,
     refuse_bytes,
     refuse_nulls,
     rows_with_a_word,
@@ -38,6 +38,7 @@ from fedhh.clients.reading.tables import (
 )
 from fedhh.clients.reading.tokens import tokenize_all
 from fedhh.validation import InputError
+from fedhh.words.languages import ENGLISH
 from fedhh.words.lexicon import Lexicon
 
 
@@ -64,15 +65,17 @@ def read_population(
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
     fold_case: bool = False,
+    language: str = ENGLISH,
     unit: str = "user",
 ) -> StoredPopulation:
     """Return the population in a file.
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
-    count, every row counts once; rows of the same user and word are added up. Words stay as they
-    are; text is tokenized by the rule of `fedhh.clients.reading.tokens`. Users are numbered in the
-    order of their first row, words are sorted. A row with no word and the count 0 stands for a user
-    that holds nothing. Rows in messages are counted from 1, without the header.
+    count, every row counts once; rows of the same user and word are added up. Words are brought to
+    Unicode form NFC, so that two spellings of the same symbols are one word; text is tokenized by
+    the rule of `fedhh.clients.reading.tokens`. Users are numbered in the order of their first row,
+    words are sorted. A row with no word and the count 0 stands for a user that holds nothing. Rows
+    in messages are counted from 1, without the header.
 
     Args:
         path: A file whose extension tells its format.
@@ -80,13 +83,16 @@ def read_population(
         separator: What separates the columns of CSV, or "tab"; None: a comma.
         fold_case: Bring counted words to the form that texts have, see `tokens.folded`; the counts
             of words that become one are added up.
+        language: Of the words, by its code: whose rules of case hold.
         unit: What one user of the file is: a user, a nick, a post.
 
     Raises:
         InputError: The file is missing, unreadable, malformed or empty, lacks a column, or has a
             row without a user or a word, or with a count that is not a whole number from 1.
     """
-    layout = Layout(columns=columns or {}, separator=separator, fold_case=fold_case)
+    layout = Layout(
+        columns=columns or {}, separator=separator, fold_case=fold_case, language=language
+    )
     return read_file(path, layout, unit=unit).population
 
 
@@ -105,7 +111,7 @@ def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileCo
     names = find_columns(path, layout)
     with readable(path):
         table = read_columns(path, with_late_counts(names, path), layout.separator)
-        return _content_of(table, path, unit, fold_case=layout.fold_case)
+        return _content_of(table, path, unit, layout)
 
 
 def population_of_table(
@@ -113,6 +119,7 @@ def population_of_table(
     *,
     columns: Mapping[str, str] | None = None,
     fold_case: bool = False,
+    language: str = ENGLISH,
     name: str = "table",
 ) -> StoredPopulation:
     """Return the population in an Arrow table, by the rules of `read_population`.
@@ -121,12 +128,15 @@ def population_of_table(
         rows: Columns as a file has them.
         columns: The table's names of columns, see `read_population`.
         fold_case: As for `read_population`.
+        language: As for `read_population`.
         name: Of the table, for messages and titles.
 
     Raises:
         InputError: As `read_population`.
     """
-    return content_of_table(rows, columns=columns, fold_case=fold_case, name=name).population
+    return content_of_table(
+        rows, columns=columns, fold_case=fold_case, language=language, name=name
+    ).population
 
 
 def content_of_table(
@@ -134,6 +144,7 @@ def content_of_table(
     *,
     columns: Mapping[str, str] | None = None,
     fold_case: bool = False,
+    language: str = ENGLISH,
     name: str = "table",
 ) -> FileContent:
     """Return the population in an Arrow table, and what of its texts is no word.
@@ -142,6 +153,7 @@ def content_of_table(
         rows: As for `population_of_table`, and so are the others.
         columns: The table's names of columns.
         fold_case: Whether counted words are brought to the form that texts have.
+        language: Whose rules of case hold.
         name: Of the table.
 
     Raises:
@@ -155,7 +167,7 @@ def content_of_table(
     for role, column in names.items():
         require_type(role, column, rows.schema.field(column).type, path)
     chosen = rows.select(list(names.values())).rename_columns(list(names))
-    return _content_of(chosen, path, "user", fold_case=fold_case)
+    return _content_of(chosen, path, "user", Layout(fold_case=fold_case, language=language))
 
 
 def read_texts(path: str | Path, layout: Layout) -> FileContent:
@@ -170,15 +182,13 @@ def read_texts(path: str | Path, layout: Layout) -> FileContent:
     return read_file(path, layout)
 
 
-def _content_of(table: pa.Table, path: Path, unit: str, *, fold_case: bool) -> FileContent:
+def _content_of(table: pa.Table, path: Path, unit: str, layout: Layout) -> FileContent:
     """Return what a table holds, whose columns are named by their roles."""
     if not table.num_rows:
         raise InputError(f"Expected at least one row, got only a header in {path}.")
     users = user_rows(table["user"], path)
     if "word" in table.column_names:
-        words, word_ids = word_rows(table["word"], path)
-        if fold_case:
-            words, word_ids = folded_rows(words, word_ids)
+        words, word_ids = formed_rows(*word_rows(table["word"], path), layout)
         counts = (
             count_rows(table["count"], path)
             if "count" in table.column_names
@@ -191,7 +201,7 @@ def _content_of(table: pa.Table, path: Path, unit: str, *, fold_case: bool) -> F
         return FileContent(population=population)
     refuse_nulls(table["text"], "text", path)
     refuse_bytes(table["text"], "text", path)
-    tokens = tokenize_all(table["text"])
+    tokens = tokenize_all(table["text"], layout.language)
     users = users.repeated(tokens.sizes)
     population = _population_of(
         users, tokens.word_ids, None, words=tokens.words, name=path.name, unit=unit
@@ -285,6 +295,7 @@ def prepare_text(
     *,
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
+    language: str = ENGLISH,
 ) -> FileContent:
     """Count the words of each user's texts, write them as user, word, count, and return them.
 
@@ -295,11 +306,13 @@ def prepare_text(
         out_path: Where to write, as in `write_population`.
         columns: The file's names for ``user`` and ``text``, where they differ.
         separator: What separates the columns of CSV, or "tab"; None: a comma.
+        language: As for `read_population`.
 
     Raises:
         InputError: As `read_population` and `write_population` do.
     """
     require_known_extension(Path(out_path))
-    content = read_texts(in_path, Layout(columns=columns or {}, separator=separator))
+    layout = Layout(columns=columns or {}, separator=separator, language=language)
+    content = read_texts(in_path, layout)
     write_population(content.population, out_path)
     return content

@@ -1,11 +1,13 @@
 """Words of free text, by one stated rule, in any script.
 
 HTML entities are resolved, typographic apostrophes made plain, joiners and variation selectors,
-which nobody sees, taken out; text is brought to Unicode form NFKC and lower case. URLs, e-mail
-addresses and @mentions are removed; a hashtag keeps its word. A token is a run of letters, marks
-and digits with apostrophes inside. It is kept if it has at least one letter and at most 24 symbols;
-other tokens, such as ``2024``, are dropped as a whole. Emoji and other symbols are no tokens; a
-sequence that is one picture is one emoji. What is removed and dropped is counted.
+which nobody sees, taken out: in Persian and in scripts of India, where joiners belong to the
+spelling, spellings with and without one become one word. Text is brought to Unicode form NFKC and
+to lower case by the rules of its language. URLs, e-mail addresses and @mentions are removed; a
+hashtag keeps its word. A token is a run of letters, marks and digits with apostrophes inside. It is
+kept if it has at least one letter and at most 24 symbols, see `fedhh.words.alphabet`; other tokens,
+such as ``2024``, are dropped as a whole. Emoji and other symbols are no tokens; a sequence that is
+one picture is one emoji. What is removed and dropped is counted.
 
 There is no segmentation: where a script puts no blanks between words, a run of it is one token.
 """
@@ -25,6 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from fedhh.words.alphabet import beginning, length_of, nfc
+from fedhh.words.languages import ENGLISH, lower
 
 LONGEST_TOKEN = 24
 
@@ -100,30 +105,36 @@ def _ranges(chosen: list[bool]) -> str:
     return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.tolist())
 
 
-def folded(text: str) -> str:
+def folded(text: str, language: str = ENGLISH) -> str:
     r"""Return a text with plain apostrophes, without what nobody sees, in NFKC and lower case.
 
     >>> folded("I\u2019M"), folded("\uff21rt")
     ("i'm", 'art')
+    >>> folded("ILIK", "tr")
+    'ılık'
     """
     # NFKC splits the acute accent as a symbol of its own off a blank, so apostrophes come first.
-    return unicodedata.normalize("NFKC", text.translate(_PLAIN)).lower()
+    text = unicodedata.normalize("NFKC", text.translate(_PLAIN))
+    return nfc(lower(text, language))
 
 
-def tokenize(text: str, dropped: Counter[tuple[str, str]] | None = None) -> list[str]:
+def tokenize(
+    text: str, dropped: Counter[tuple[str, str]] | None = None, *, language: str = ENGLISH
+) -> list[str]:
     """Return the words of a text, in order, by the module's rule.
 
     Args:
         text: Any text.
         dropped: Where what is no word is counted, as (one of `DROPPED`, the token). Of addresses
             and mentions, which tell who wrote and to whom, only the number is kept.
+        language: Whose rules of case hold.
 
     >>> tokenize("I\u2019m @home &amp; reading https://a.b #Lol: 1st caf\u00e9, 2024!")
     ["i'm", 'reading', 'lol', '1st', 'café']
     """
     rules = _rules()
     resolved = html.unescape(_ENDLESS.sub("\ufffd", text))
-    plain = folded(resolved)
+    plain = folded(resolved, language)
     if dropped is not None and not resolved.isascii():
         dropped.update((EMOJI, found) for found in rules.emoji.findall(resolved))
     if any(sign in plain for sign in _SIGNS):
@@ -137,13 +148,13 @@ def tokenize(text: str, dropped: Counter[tuple[str, str]] | None = None) -> list
     for word in rules.token.findall(plain.replace("_", " ")):
         if not (word.isalpha() or any(map(str.isalpha, word))):
             reason = NO_LETTER
-        elif len(word) > LONGEST_TOKEN:
+        elif len(word) > LONGEST_TOKEN and length_of(word) > LONGEST_TOKEN:
             reason = TOO_LONG
         else:
             words.append(word)
             continue
         if dropped is not None:
-            dropped[reason, word[: LONGEST_TOKEN + 1]] += 1
+            dropped[reason, beginning(word, LONGEST_TOKEN + 1)] += 1
     return words
 
 
@@ -164,7 +175,7 @@ class TokenRows:
     dropped: Counter[tuple[str, str]]
 
 
-def tokenize_all(texts: pa.ChunkedArray | Iterable[str]) -> TokenRows:
+def tokenize_all(texts: pa.ChunkedArray | Iterable[str], language: str = ENGLISH) -> TokenRows:
     """Return the tokens of every text.
 
     No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
@@ -172,7 +183,7 @@ def tokenize_all(texts: pa.ChunkedArray | Iterable[str]) -> TokenRows:
     """
     if not isinstance(texts, pa.ChunkedArray):
         texts = pa.chunked_array([pa.array(texts, pa.large_string())])
-    pieces = _Pieces()
+    pieces = _Pieces(language)
     sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
     for chunk in texts.chunks:
         at_once = max(1, len(chunk) * _BYTES_AT_ONCE // max(chunk.nbytes, 1))
@@ -204,7 +215,8 @@ class _Pieces:
         dropped: See `TokenRows`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
+        self._language = language
         self.ids: dict[str, int] = {}
         self.dropped: Counter[tuple[str, str]] = Counter()
         self._known: dict[str, tuple[list[int], Counter[tuple[str, str]] | None]] = {}
@@ -262,13 +274,15 @@ class _Pieces:
                 pc.match_substring(lowered, "www."),
             ),
         )
+        if lower("I", self._language) != "i":
+            is_plain = pc.and_not(is_plain, pc.match_substring(pieces, "I"))
         words = trimmed.filter(is_plain).dictionary_encode()
         numbers = np.array([self._id(word) for word in words.dictionary.to_pylist()], np.int32)
         return is_plain.to_numpy(zero_copy_only=False), numbers[words.indices.to_numpy()]
 
     def _look_at(self, piece: str) -> tuple[list[int], Counter[tuple[str, str]] | None]:
         dropped: Counter[tuple[str, str]] = Counter()
-        word_ids = [self._id(word) for word in tokenize(piece, dropped)]
+        word_ids = [self._id(word) for word in tokenize(piece, dropped, language=self._language)]
         return word_ids, dropped or None
 
     def _id(self, word: str) -> int:

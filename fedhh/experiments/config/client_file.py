@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError, shown
+from fedhh.words.known_words import SCOWL70
 from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def layout_of(config: PopulationConfig) -> Layout:
     from fedhh.clients.reading.columns import Layout
 
     return Layout(
-        columns=config.columns.named, separator=config.separator, fold_case=config.fold_case
+        columns=config.columns.named,
+        separator=config.separator,
+        fold_case=config.fold_case,
+        language=config.language,
     )
 
 
@@ -77,21 +81,24 @@ def refuse_layout(config: PopulationConfig) -> None:
 def load_population(
     path: str | Path,
     *,
-    known: str = "scowl70",
+    known: str | None = None,
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
     fold_case: bool = False,
+    language: str = ENGLISH,
 ) -> StoredPopulation:
     """Return the clients of a file with the words that a device would not know.
 
     Args:
         path: Parquet, CSV, CSV.gz or JSON Lines with columns (user, word, count) or (user, text).
-        known: Known words: "scowl70", "none", or a file with a word per line.
+        known: Known words: "scowl70", "none", the code of a language, or a file with a word per
+            line; if left out, the language's list, which for "en" is "scowl70".
         columns: The file's names of columns, by "user", "word", "count" and "text", where they
             differ.
         separator: What separates the columns of CSV, or "tab"; None: a comma.
         fold_case: Bring counted words to the form that texts have: plain apostrophes, NFKC, lower
             case. The counts of words that become one are added up.
+        language: Of the clients, by its code, such as "tr": whose rules of case hold.
 
     Raises:
         InputError: The file or the list cannot be read, or holds no client.
@@ -99,17 +106,18 @@ def load_population(
     from fedhh.clients.reading.sources import read_population
 
     population = read_population(
-        Path(path), columns=columns, separator=separator, fold_case=fold_case
+        Path(path), columns=columns, separator=separator, fold_case=fold_case, language=language
     )
-    return without_known(population, known)[0]
+    return without_known(population, known or list_of(language), language)[0]
 
 
 def population_from(
     frame: pd.DataFrame,
     *,
     columns: Mapping[str, str] | None = None,
-    known: str = "scowl70",
+    known: str | None = None,
     fold_case: bool = False,
+    language: str = ENGLISH,
     name: str = "dataframe",
 ) -> StoredPopulation:
     """Return the clients of a pandas DataFrame with the words that a device would not know.
@@ -119,8 +127,10 @@ def population_from(
             (user, text); its index is not used. See `fedhh.clients.reading.sources`.
         columns: The frame's names of columns, by "user", "word", "count" and "text", where they
             differ.
-        known: Known words: "scowl70", "none", or a file with a word per line.
+        known: Known words: "scowl70", "none", the code of a language, or a file with a word per
+            line; if left out, the language's list, which for "en" is "scowl70".
         fold_case: As for `load_population`.
+        language: As for `load_population`.
         name: Of the population, in titles.
 
     Raises:
@@ -144,8 +154,15 @@ def population_from(
         raise InputError(
             f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"
         ) from None
-    population = population_of_table(rows, columns=columns, fold_case=fold_case, name=name)
-    return without_known(population, known)[0]
+    population = population_of_table(
+        rows, columns=columns, fold_case=fold_case, language=language, name=name
+    )
+    return without_known(population, known or list_of(language), language)[0]
+
+
+def list_of(language: str) -> str:
+    """Return the name of a language's list of known words."""
+    return SCOWL70 if language == ENGLISH else language
 
 
 def removal_facts(facts: KnownRemoval) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fedhh.experiments.config.section import borrowed_settings
 from fedhh.server.registry import protocol_class
 from fedhh.system.reading import text_lines
 from fedhh.validation import InputError, shown
-from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet
+from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet, clusters, joined, nfc, stands_alone
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import KnownWords, shipped_lists
 from fedhh.words.languages import ENGLISH
@@ -115,11 +115,19 @@ def is_from_data(config: Config) -> bool:
 def symbols_of(words: Iterable[str]) -> str:
     r"""Return the symbols of some words in the order of their code points, without invisible ones.
 
+    Marks without a letter are left out. Symbols that would be one have `BREAK` between them.
+
     >>> symbols_of(["ça va", "a\tb"])
     'abvç'
     """
-    found = set().union(*words)
-    return "".join(sorted(s for s in found if s.isprintable() and not s.isspace()))
+    found = set().union(*(clusters(nfc(word)) for word in words))
+    return joined(sorted(symbol for symbol in found if _is_symbol(symbol)))
+
+
+def _is_symbol(symbol: str) -> bool:
+    # What is behind the first code point may be a joiner, which nobody sees by itself.
+    seen = symbol[0].isprintable() and not symbol[0].isspace()
+    return seen and stands_alone(symbol)
 
 
 def read_candidates(population: PopulationConfig) -> PopulationConfig:
@@ -151,7 +159,7 @@ def candidates_of(config: Config, words: Sequence[str] | None) -> Candidates:
         return Candidates(source or ())
     if words is None:
         alphabet = alphabet_or_stand_in(config.population.alphabet)
-        return Candidates(Alphabet.named(alphabet).symbols[:_CANDIDATES_STAND_IN])
+        return Candidates(Alphabet.named(alphabet).listed[:_CANDIDATES_STAND_IN])
     return Candidates(words)
 
 

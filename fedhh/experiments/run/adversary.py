@@ -17,6 +17,7 @@ from fedhh.experiments.config.labels import listed
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError, printable, shown
+from fedhh.words.alphabet import length_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +216,7 @@ def _targets(
     longest = protocol.longest_word
     if adversary.targets:
         reachable = [
-            0 < len(word) <= longest and set(word) <= set(protocol.symbols.symbols)
+            0 < length_of(word) <= longest and not protocol.symbols.foreign(word)
             for word in adversary.targets
         ]
         if not all(reachable):

@@ -345,8 +345,7 @@ class MissedWords:
         words = [truth.words[i] for i in self._ids]
         why = np.full(len(words), LOST, dtype=object)
         for i in np.flatnonzero(~truth.reachable[self._ids]):
-            known = set(words[i]) <= set(truth.symbols)
-            why[i] = LONGER if known else FOREIGN
+            why[i] = FOREIGN if truth.alphabet.foreign(words[i]) else LONGER
         return pd.DataFrame(
             {
                 "word": words,

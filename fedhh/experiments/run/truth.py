@@ -17,7 +17,7 @@ from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.queries.base import Counted, PrefixQuery, Query
-from fedhh.words.alphabet import END, Alphabet
+from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -126,9 +126,9 @@ class Truth:
         return float(np.average(lengths, weights=weights))
 
     @property
-    def symbols(self) -> str:
-        """The symbols that the protocol can spell words with."""
-        return self._alphabet.symbols
+    def alphabet(self) -> Alphabet:
+        """What the protocol can spell words with."""
+        return self._alphabet
 
     def candidate_values(self, query: PrefixQuery) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
@@ -150,7 +150,7 @@ class Truth:
     def beginnings(self, length: int) -> set[str]:
         """Return the first ``length`` symbols of all held words that are longer."""
         held = itertools.compress(self.words, (self.clients > 0).tolist())
-        return {word[:length] for word in held if len(word) > length}
+        return {cut for word in held if (cut := beginning(word, length)) != word}
 
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""

@@ -16,7 +16,7 @@ from fedhh.clients.reading.columns import DAY, Layout, find_columns
 from fedhh.clients.reading.rows import (
     count_rows,
     dictionary_encoded,
-    folded_rows,
+    formed_rows,
     refuse_bytes,
     refuse_first,
     refuse_nulls,
@@ -184,16 +184,14 @@ def _read(
     days, are_dates = day_rows(table[DAY], path)
     refuse_backwards(numbers, days, are_dates, names[DAY], path)
     if "word" in names:
-        words, ids = word_rows(table["word"], path)
-        if layout.fold_case:
-            words, ids = folded_rows(words, ids)
+        words, ids = formed_rows(*word_rows(table["word"], path), layout)
         counted = "count" in table.column_names
         counts = count_rows(table["count"], path) if counted else np.ones(len(ids), dtype=np.int64)
         rows_with_a_word(ids, counts, path)
     else:
         refuse_nulls(table["text"], "text", path)
         refuse_bytes(table["text"], "text", path)
-        tokens = tokenize_all(table["text"])
+        tokens = tokenize_all(table["text"], layout.language)
         # A text without a word still says that its user is there.
         sizes = np.maximum(tokens.sizes, 1)
         words, ids = tokens.words, np.full(int(sizes.sum()), -1, dtype=np.int64)

@@ -11,6 +11,7 @@ from fedhh.clients.reading.exports.bots import is_bot
 from fedhh.clients.reading.exports.cleaning import prose
 from fedhh.clients.reading.tokens import tokenize
 from fedhh.validation import InputError
+from fedhh.words.languages import ENGLISH
 
 LONGEST_MESSAGE = 2**20
 """Of symbols; what is longer is nobody's typing."""
@@ -98,9 +99,9 @@ class Messages:
         self.seen += 1
         self.dropped[reason] += 1
 
-    def name_words(self) -> frozenset[str]:
+    def name_words(self, language: str = ENGLISH) -> frozenset[str]:
         """Return the parts of names, in the form that words of texts have; no initials."""
-        parts = {word for name in self.names for word in tokenize(name)}
+        parts = {word for name in self.names for word in tokenize(name, language=language)}
         return frozenset(each for each in parts if len(each) > 1 or not each.isascii()) - _ORDINARY
 
 

@@ -20,6 +20,7 @@ from fedhh.clients.reading.sources import content_of_table, write_population
 from fedhh.clients.reading.tables import require_known_extension
 from fedhh.clients.reading.tokens import tokenize
 from fedhh.validation import InputError
+from fedhh.words.languages import ENGLISH
 
 NAME = "part of a name"
 
@@ -69,7 +70,12 @@ class PreparedMessages:
 
 
 def prepare_messages(
-    sources: Sources, out_path: str | Path, *, salt: str | None = None, samples: int = 0
+    sources: Sources,
+    out_path: str | Path,
+    *,
+    salt: str | None = None,
+    samples: int = 0,
+    language: str = ENGLISH,
 ) -> PreparedMessages:
     """Count the words of each author's messages, write them as user, word, count, and return them.
 
@@ -84,6 +90,7 @@ def prepare_messages(
             who knows it can check whether an address is among the users. None: a random one, which
             is not kept.
         samples: How many messages to show the words of.
+        language: Of the messages, by its code: whose rules of case hold.
 
     Raises:
         InputError: A source cannot be read, holds no message that can be kept, the salt is too
@@ -110,11 +117,12 @@ def prepare_messages(
         [_sound(messages.texts[row]) for row in order.tolist()], type=pa.large_string()
     )
     name = Path(out_path).name
-    content = content_of_table(pa.table({"user": numbers[order], "text": texts}), name=name)
+    rows = pa.table({"user": numbers[order], "text": texts})
+    content = content_of_table(rows, name=name, language=language)
     population, no_words = content.population, Counter[tuple[str, str]]()
     for (reason, _), times in content.dropped.items():
         no_words[reason, ""] += times
-    names = messages.name_words()
+    names = messages.name_words(language)
     words = population.lexicon.words
     is_name = np.fromiter((_named(word, names) for word in words), dtype=bool, count=len(words))
     if is_name.any():
@@ -129,7 +137,7 @@ def prepare_messages(
         taken_out=messages.taken_out,
         no_words=no_words,
         empty_texts=content.empty_texts,
-        samples=_samples(texts, names, samples),
+        samples=_samples(texts, names, samples, language),
     )
 
 
@@ -142,13 +150,14 @@ def _named(word: str, names: frozenset[str]) -> bool:
     return word in names or word.removesuffix("'s") in names
 
 
-def _samples(texts: pa.Array, names: frozenset[str], number: int) -> tuple[str, ...]:
+def _samples(texts: pa.Array, names: frozenset[str], number: int, language: str) -> tuple[str, ...]:
     """Return the words of some texts, evenly from all."""
     lines: list[str] = []
     for row in range(0, len(texts), max(1, len(texts) // max(number, 1))):
         if len(lines) == number:
             break
-        words = [word for word in tokenize(texts[row].as_py()) if not _named(word, names)]
+        found = tokenize(texts[row].as_py(), language=language)
+        words = [word for word in found if not _named(word, names)]
         if words:
             lines.append(" ".join(words))
     return tuple(lines)
