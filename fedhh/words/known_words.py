@@ -17,7 +17,7 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.languages import ENGLISH, normalised
+from fedhh.words.languages import ENGLISH, NAMES, normalised
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
@@ -26,8 +26,9 @@ _ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
 SCOWL70 = "scowl70"
 NO_WORDS = "none"
 
-_FILES = {SCOWL70: "known_scowl70_en.txt.gz"}
-_LISTS = {ENGLISH: SCOWL70}
+_FILES = {SCOWL70: "known_scowl70_en.txt.gz"} | {
+    language: f"known_{language}.txt.gz" for language in NAMES if language != ENGLISH
+}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -63,6 +64,9 @@ class KnownWords:
         lowered = [normalised(word, self.language) for word in words]
         known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
         if self.language != ENGLISH:
+            # Some lists have folded forms: ss for the German sharp s, one Greek sigma.
+            folded = ((lowered[i].casefold() in self.words) for i in np.flatnonzero(~known))
+            known[~known] = np.fromiter(folded, dtype=bool)
             return known
         # Few words end so, and only those need a closer look.
         for i, word in enumerate(lowered):
@@ -83,17 +87,20 @@ def shipped_list(name: str) -> KnownWords:
 
     ``scowl70`` is English: SCOWL 2020.12.07 up to size 70, 168,580 words of American, British,
     Canadian and Australian spelling, names and abbreviations included (``tools/build_scowl.py``).
+    The others are called by their language: words that a public spelling dictionary accepts, out of
+    wordfreq's list (``tools/build_word_lists.py``).
     """
     if name == NO_WORDS:
         return KnownWords(name=name, words=frozenset())
     text = gzip.decompress(asset(name).read_bytes()).decode("utf-8")
-    return KnownWords(name=name, words=frozenset(text.split("\n")) - {""})
+    language = ENGLISH if name == SCOWL70 else name
+    return KnownWords(name=name, words=frozenset(text.split("\n")) - {""}, language=language)
 
 
 def language_list(language: str) -> KnownWords | None:
     """Return the list that fedhh ships for a language; None if it ships none."""
-    name = _LISTS.get(language)
-    return None if name is None else shipped_list(name)
+    name = SCOWL70 if language == ENGLISH else language
+    return shipped_list(name) if name in _FILES else None
 
 
 def asset(name: str) -> resources.abc.Traversable:

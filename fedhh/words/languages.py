@@ -10,6 +10,13 @@ import unicodedata
 
 ENGLISH = "en"
 
+NAMES = {
+    "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fi": "Finnish",
+    "fr": "French", "hi": "Hindi", "id": "Indonesian", "it": "Italian", "ko": "Korean",
+    "pt": "Portuguese", "ru": "Russian", "tr": "Turkish",
+}  # fmt: skip
+"""Names of the languages whose known words fedhh ships."""
+
 _DOTLESS = {ord("I"): "ı", ord("İ"): "i"}
 _WITH_DOTLESS_I = ("tr", "az")
 

@@ -68,6 +68,8 @@ _METRICS = {
     "ceiling_coverage": "known-dictionary upper bound on coverage",
     "ceiling_words": "words at the known-dictionary upper bound",
     "share_of_ceiling": "coverage, fraction of the known-dictionary upper bound",
+    "alphabet_size": "symbols of the alphabet",
+    "mean_word_length": "symbols of a contributed word, mean",
     "local_epsilon_user": "local epsilon per client",
     "clients_asked": "clients asked",
     "days": "days to the result",

@@ -31,6 +31,7 @@ from fedhh.experiments.config.section import (
 )
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON
+from fedhh.words.known_words import SCOWL70
 from fedhh.words.languages import ENGLISH
 
 _BoolOrAuto = bool | Literal["auto"]
@@ -103,8 +104,9 @@ class PopulationConfig(Section):
         virtual: Whether clients of a synthetic population are drawn again whenever they are
             asked, instead of being held in memory; "auto": if they are many.
         language: Of the clients, by its code, such as "de". A synthetic population's words are of
-            it; in any population, its rules of case hold. Of a language other than "en", ``known``
-            and ``alphabet`` are by default its own list, and "auto".
+            it; in any population, its rules of case hold. With another than "en", the English
+            ``known`` = "scowl70" and ``alphabet`` = "lower" stand for the language's own list, and
+            for "auto".
         known: Words that devices know and keep to themselves: "scowl70", which are English, the
             code of a language whose list fedhh ships, "none", or a file with a word per line.
         alphabet: "printable", "lower", or the symbols themselves; "auto": those of a public list,
@@ -137,11 +139,14 @@ class PopulationConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _by_language(cls, table: Any) -> Any:
-        """Fill in what follows from the language where it is left out."""
+        """Put a language's own in the place of what is English, or left out."""
         language = table.get("language", ENGLISH) if isinstance(table, dict) else ENGLISH
         if language == ENGLISH or not isinstance(language, str):
             return table
-        return {"known": language, "alphabet": "auto", **table}
+        english = {"known": SCOWL70, "alphabet": "lower"}
+        own = {"known": language, "alphabet": "auto"}
+        changed = {key: own[key] for key in own if table.get(key, english[key]) == english[key]}
+        return {**table, **changed}
 
 
 class PrivacyConfig(Section):

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report.gboard import published_to_compare
 from fedhh.experiments.report.heat_map import draw_map, map_layout
+from fedhh.experiments.report.language_figure import NAME as LANGUAGES
+from fedhh.experiments.report.language_figure import draw_languages, has_languages
 from fedhh.experiments.report.price_of_trust import COVERAGE, draw_price, has_price
 from fedhh.experiments.report.price_of_trust import NAME as PRICE
 from fedhh.experiments.report.style import write_figure
@@ -102,6 +104,8 @@ def figures_of(
     drawn: dict[str, Callable[..., Figure]] = {}
     if COVERAGE in shown and has_price(grid, description):
         drawn[PRICE] = partial(draw_price, grid, description)
+    if COVERAGE in shown and has_languages(grid):
+        drawn[LANGUAGES] = partial(draw_languages, grid)
     for metric in shown:
         if not in_place_of_lines:
             stated = to_compare if metric == COVERAGE else ()

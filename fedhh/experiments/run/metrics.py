@@ -82,6 +82,10 @@ class Metrics:
             protocols without local privacy.
         ceiling_words: How many words that round finds.
         share_of_ceiling: ``coverage`` over ``ceiling_coverage``; None where that is None or 0.
+        alphabet_size: Symbols of the protocol's alphabet, the end symbol included; None in results
+            of an older fedhh.
+        mean_word_length: Mean over contributions of the symbols of their words, of those that the
+            protocol could spell; None where there is none.
     """
 
     target_words: int
@@ -118,6 +122,8 @@ class Metrics:
     ceiling_coverage: float | None = None
     ceiling_words: int | None = None
     share_of_ceiling: float | None = None
+    alphabet_size: int | None = None
+    mean_word_length: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics by name, as ``result.json`` and results of sweeps have them."""
@@ -278,6 +284,8 @@ def measure(
         min_clients=min_clients,
         words_with_min_clients=len(wanted),
         item_coverage=_ratio(int(table["is_target"].sum()), num_words),
+        alphabet_size=truth.alphabet_size,
+        mean_word_length=truth.mean_word_length,
         top=_top(table, truth, [k for k in top_k if k <= len(truth.words)]),
         **shares,
     )

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.queries.base import Counted, PrefixQuery, Query
-from fedhh.words.alphabet import Alphabet, beginning
+from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -59,6 +60,7 @@ class Truth:
         population.count(progress, counted=counted)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
+        self._depth = depth
         self.words = population.lexicon.words
         self.counts = population.word_counts
         self.clients = population.word_clients
@@ -113,6 +115,20 @@ class Truth:
     def alphabet(self) -> Alphabet:
         """What the protocol can spell words with."""
         return self._alphabet
+
+    @property
+    def alphabet_size(self) -> int:
+        """Symbols of the protocol's alphabet, the end symbol included."""
+        return self._alphabet.size
+
+    @cached_property
+    def mean_word_length(self) -> float | None:
+        """Mean symbols of the lexicon's spellable words, each as often as it is contributed."""
+        weights = self.counts * self.reachable
+        if not weights.any():
+            return None
+        lengths = (self._lexicon.encoded(self._alphabet, self._depth + 1) != END).sum(axis=1)
+        return float(np.average(lengths, weights=weights))
 
     def candidate_values(self, query: PrefixQuery) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""

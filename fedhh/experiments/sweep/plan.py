@@ -326,6 +326,11 @@ def _where(settings: Settings) -> str:
     return ", ".join(f"{path}={literal(value)}" for path, value in settings.items())
 
 
+LANGUAGE = "population.language"
+_BY_LANGUAGE = ("population.known", "population.alphabet", "population.alphabet_source")
+"""What a language brings with it."""
+
+
 def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
     """Return the cells with the values that the file varies or that differ between them."""
     dumps = [
@@ -339,10 +344,13 @@ def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
         for cell in cells
     ]
     paths = [path for group in axes for path in group[0]]
+    by_language = _BY_LANGUAGE if LANGUAGE in paths else ()
     for path in dict.fromkeys(path for dump in dumps for path in dump):
         section = path.split(".")[0]
         if section in NO_AXES or path in paths or (section == PROTOCOL in paths):
             # Where whole protocols vary, their labels stand for their settings.
+            continue
+        if path in by_language:
             continue
         if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
             paths.append(path)

@@ -1,0 +1,68 @@
+"""What `population.language` brings with it."""
+
+import numpy as np
+import pytest
+
+from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
+from fedhh.validation import InputError
+from fedhh.words.known_words import shipped_list
+
+
+def parsed(protocol="adaptive-triehh", **population):
+    table = {"population": {"source": "chat", "clients": 500, **population}}
+    return parse_config({**table, "protocol": {"name": protocol}}, "test")
+
+
+def test_a_language_stands_for_its_list_and_its_symbols():
+    population = parsed(language="tr", known="scowl70", alphabet="lower").population
+    assert (population.known, population.alphabet_source) == ("tr", "tr")
+    assert set("ığşç0123456789'-") <= set(population.alphabet)
+    assert not set("qж") - set("q") & set(population.alphabet)
+    assert parsed().population.known == "scowl70"
+    assert parsed().population.alphabet == "lower"
+
+
+def test_what_is_said_of_a_language_stays():
+    population = parsed(language="tr", known="none", alphabet="abc").population
+    assert (population.known, population.alphabet) == ("none", "abc")
+
+
+def test_clients_type_new_words_of_the_language():
+    config = parsed(language="ru")
+    population, facts = build_population(config.population, seed=0)
+    assert facts["known"] == "ru"
+    assert not shipped_list("ru").contains_all(population.lexicon.words).any()
+    cyrillic = [all("а" <= each <= "ё" for each in word) for word in population.lexicon.words]
+    assert np.average(cyrillic, weights=population.word_counts) > 0.6
+    english, _ = build_population(parsed().population, seed=0)
+    assert english.word_counts.sum() == population.word_counts.sum()
+
+
+def test_the_prior_follows_the_language():
+    protocol = build_protocol(parsed(language="de"))
+    assert protocol.known_words is shipped_list("de")
+    assert protocol._public_list is shipped_list("de")
+    assert build_protocol(parsed())._public_list is shipped_list("scowl70")
+    assert AdaptiveTrieHH(public_words="none")._public_list.words == frozenset()
+
+
+def test_a_language_without_a_list_takes_a_file(tmp_path):
+    with pytest.raises(InputError, match=r"Expected known words to be scowl70, .* got 'pl', which"):
+        parsed(language="pl")
+    without = parsed(language="pl", known="none", alphabet="abc").population
+    with pytest.raises(InputError, match="'none': expected a file of known words of the language"):
+        build_population(without, seed=0)
+    import wordfreq
+
+    file = tmp_path / "polish.txt"
+    file.write_text("\n".join(wordfreq.top_n_list("pl", 5_000)))
+    config = parsed(language="pl", known=str(file))
+    population, facts = build_population(config.population, seed=0)
+    assert facts["known"] == str(file)
+    protocol = build_protocol(config)
+    assert protocol._public_list is protocol.known_words
+    assert protocol.known_words.name == "polish.txt"
+    assert not protocol.known_words.contains_all(population.lexicon.words).any()
