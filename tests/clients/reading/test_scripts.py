@@ -42,7 +42,14 @@ def test_case_follows_the_language(tmp_path, language, dotless):
     words = fedhh.population_from(frame, fold_case=True, language=language, known="none")
     other = "ilk" if language != "en" else "i\u0307lk"
     assert set(words.lexicon.words) == {f"{dotless}lk", other}
-    config = load_config(data=texts, settings=[f"population.language={language}"])
+    config = load_config(
+        data=texts,
+        settings=[
+            f"population.language={language}",
+            "population.known=none",
+            "population.alphabet=abc",
+        ],
+    )
     assert config.population.language == language
 
 
