@@ -251,6 +251,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         kept, threshold = self.keep(votes, noise, query)
         extensions, words = split_kept(query, kept)
         found = self._found(query, aggregate, noise, words).without(query.excluded)
+        found = self.unknown_of(found)
         shares, exceeding = self._shares_after(run.own, query, aggregate, noise, extensions)
         following = next_layer(run.own, query, extensions, depth=self.depth)
         own = None if following is None else replace(following, shares=shares)

@@ -338,6 +338,11 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """
         return found
 
+    def unknown_of(self, found: Found) -> Found:
+        """Return the words that are not known: devices keep known words, so nobody holds one."""
+        known = self.known_words.contains_all(found.discoveries(self.symbols).words)
+        return found.only(np.flatnonzero(~known)) if known.any() else found
+
     def earlier_evidence(self, own: State) -> Evidence | None:
         """Return what clients said about found words who were asked after these were found."""
         return None
