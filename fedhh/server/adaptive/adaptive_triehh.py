@@ -275,7 +275,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             found = found.append(self._guessed(self._belief(run), query, aggregate, noise))
         if query.layer == self._first_layer:
             found = found.append(self._listed_found(query, aggregate, noise, found.codes))
-        return found
+        return self.unknown_of(found)
 
     def _seen(
         self, votes: npt.NDArray[np.int64], noise: Noise, aggregate: Aggregate
