@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import unicodedata
+from typing import Any
+
 from fedhh.validation import printable
+from fedhh.words.alphabet import clusters
 
 LONGEST = 120
 """Of a word, a label, a value."""
@@ -10,12 +15,22 @@ LONGEST = 120
 LONGEST_LINE = 1_000
 """Of a line that says what is wrong; paths and values stand in it."""
 
+ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
+"""What stands around text from right to left, so that it turns nothing else of its line around."""
+
+_JOINING = (
+    *("Arabic", "Syriac", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil"),
+    *("Telugu", "Kannada", "Malayalam", "Sinhala"),
+)
+
 
 def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") -> str:
     r"""Return text that a terminal shows as it is, and does not act on.
 
     Control and format characters, those of writing direction among them, lone surrogates and
-    spaces other than the plain one become escapes. Long text loses its middle.
+    spaces other than the plain one become escapes. Joiners stay where they spell a word or make one
+    emoji of several. Text from right to left is isolated from what is around it. Long text loses
+    its middle, between what a reader sees as characters.
 
     >>> print(safe_text("a\x1b[2Jb\u202ec"))
     a\x1b[2Jb\u202ec
@@ -28,14 +43,38 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
         keep: Characters that are no danger where they come from.
     """
     shown = str(text)
-    length = len(shown)
-    if longest is not None and length > longest:
-        shown = _cut(shown, longest, length)
+    if shown.isascii() and shown.isprintable() and (longest is None or len(shown) <= longest):
+        return shown
+    if shown[:1] == ISOLATE and shown[-1:] == END_OF_ISOLATE and shown[1:-1] != "":
+        # It has been here before.
+        shown = shown[1:-1]
+    if longest is not None and len(shown) > longest:
+        shown = _cut(shown, longest)
     if not shown.isprintable():
-        shown = "".join(c if c in keep else printable(c) for c in shown)
+        joins = {found.start() for found in _joiners().finditer(shown)}
+        shown = "".join(c if c in keep or i in joins else printable(c) for i, c in enumerate(shown))
+    if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in shown):
+        return f"{ISOLATE}{shown}{END_OF_ISOLATE}"
     return shown
 
 
-def _cut(text: str, longest: int, length: int) -> str:
+def _cut(text: str, longest: int) -> str:
     tail = longest // 3
-    return f"{text[: longest - tail]} …[{length:,} characters]… {text[length - tail :]}"
+    symbols = clusters(text)
+    if len(symbols) <= longest:
+        return text
+    head, end = "".join(symbols[: longest - tail]), "".join(symbols[len(symbols) - tail :])
+    return f"{head} …[{len(symbols):,} characters]… {end}"
+
+
+@functools.cache
+def _joiners() -> Any:
+    """Return the pattern of joiners in emoji, and between letters of scripts that join them."""
+    import regex  # Only texts beyond ASCII need it.
+
+    scripts = "".join(rf"\p{{Script={name}}}" for name in _JOINING)
+    emoji = r"\p{Extended_Pictographic}"
+    return regex.compile(
+        rf"(?<=[{emoji}\p{{Emoji_Modifier}}\ufe0f])\u200d(?=[{emoji}])"
+        rf"|(?<=[{scripts}])[\u200c\u200d](?=[{scripts}])"
+    )

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fedhh.cli.console import SafeConsole, print_directory
-from fedhh.cli.safe_text import safe_text
+from fedhh.cli.safe_text import END_OF_ISOLATE, ISOLATE, safe_text
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,15 @@ from fedhh.cli.safe_text import safe_text
         ("\U000e0041", r"\U000e0041"),
         ("a\u200db\xa0c", r"a\u200db\xa0c"),
         ("naïve 漢字 ±", "naïve 漢字 ±"),
+        # Joiners that spell, and those that hide.
+        ("👨\u200d👩\u200d👧 क्\u200dष", "👨\u200d👩\u200d👧 क्\u200dष"),
+        ("👨\u200dx ক\u200c", r"👨\u200dx ক\u200c"),
+        # From right to left.
+        ("مرحبا", "\u2068مرحبا\u2069"),
+        ("می\u200cخواهم", "\u2068می\u200cخواهم\u2069"),
+        ("שלום \u202edlrow", "\u2068שלום \\u202edlrow\u2069"),
+        ("\u2068a\u2069", "a"),
+        ("a\u2068b\u2069", r"a\u2068b\u2069"),
         (None, "None"),
     ],
 )
@@ -38,10 +47,11 @@ def test_what_a_terminal_would_act_on_is_an_escape(text, shown):
 @given(st.text(st.characters(), max_size=400))
 def test_every_text_ends_as_one_printable_line_and_stays_so(text):
     shown = safe_text(text)
-    assert shown.isprintable()
+    bare = shown.removeprefix(ISOLATE).removesuffix(END_OF_ISOLATE)
+    assert bare.replace("\u200c", "").replace("\u200d", "").isprintable()
     assert safe_text(shown, longest=None) == shown
     if text.isprintable() and len(text) <= 120:
-        assert shown == text
+        assert bare == text
 
 
 def test_long_text_keeps_its_ends_and_says_how_long_it_was():
@@ -49,6 +59,12 @@ def test_long_text_keeps_its_ends_and_says_how_long_it_was():
     assert shown == "a" * 80 + " …[5,120 characters]… " + "z" * 40
     assert safe_text("a" * 120) == "a" * 120
     assert len(safe_text("a" * 5_000, longest=None)) == 5_000
+
+
+def test_long_text_is_cut_between_what_a_reader_sees_as_characters():
+    family = "👨\u200d👩\u200d👧"
+    assert safe_text(family * 30, longest=3) == f"{family}{family} …[30 characters]… {family}"
+    assert safe_text(family * 30) == family * 30
 
 
 HOSTILE = ("[/]", "[red]x", "[link=http://x]y", ":smile:", "\x1b[2Jq", "r\u202es", "\x07bell")

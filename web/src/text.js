@@ -5,6 +5,17 @@ const LONGEST = 80;
 /** What has no shape of its own, or would turn the text around it. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\u115f\u1160\u3164\uffa0]/gu;
 
+/** Joiners in an emoji of several, and those between letters of scripts that are spelled with them. */
+const SCRIPTS = ["Arabic", "Syriac", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil"]
+  .concat(["Telugu", "Kannada", "Malayalam", "Sinhala"])
+  .map((name) => `\\p{Script=${name}}`)
+  .join("");
+const EMOJI = "\\p{Extended_Pictographic}";
+const JOINER = new RegExp(
+  `(?<=[${EMOJI}\\p{Emoji_Modifier}\ufe0f])\u200d(?=${EMOJI})|(?<=[${SCRIPTS}])[\u200c\u200d](?=[${SCRIPTS}])`,
+  "gu",
+);
+
 const SYMBOLS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const BREAK = "\u200b";
 
@@ -38,7 +49,10 @@ export function symbolsOf(text) {
 export function shown(text, longest = LONGEST) {
   const symbols = symbolsOf(text);
   const cut = symbols.length > longest;
-  const head = (cut ? symbols.slice(0, longest) : symbols).join("").replace(UNSEEN, (symbol) => {
+  const kept = (cut ? symbols.slice(0, longest) : symbols).join("");
+  const joiners = new Set([...kept.matchAll(JOINER)].map((found) => found.index));
+  const head = kept.replace(UNSEEN, (symbol, place) => {
+    if (joiners.has(place)) return symbol;
     const code = /** @type {number} */ (symbol.codePointAt(0));
     return `\\u{${code.toString(16)}}`;
   });
