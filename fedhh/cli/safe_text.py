@@ -29,7 +29,7 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
 
     Control and format characters, those of writing direction among them, lone surrogates and
     spaces other than the plain one become escapes. Joiners stay where they spell a word or make one
-    emoji of several. Text from right to left is isolated from what is around it. Long text loses
+    emoji of several. Text that begins from right to left is isolated from what is around it. Long text loses
     its middle, between what a reader sees as characters.
 
     >>> print(safe_text("a\x1b[2Jb\u202ec"))
@@ -53,9 +53,11 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
     if not shown.isprintable():
         joins = {found.start() for found in _joiners().finditer(shown)}
         shown = "".join(c if c in keep or i in joins else printable(c) for i, c in enumerate(shown))
-    if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in shown):
-        return f"{ISOLATE}{shown}{END_OF_ISOLATE}"
-    return shown
+    directions = map(unicodedata.bidirectional, shown)
+    if next((each for each in directions if each in ("L", "R", "AL")), "L") == "L":
+        # Among others a command with such a path, which is copied as it stands.
+        return shown
+    return f"{ISOLATE}{shown}{END_OF_ISOLATE}"
 
 
 def _cut(text: str, longest: int) -> str:

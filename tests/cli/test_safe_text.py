@@ -35,6 +35,7 @@ from fedhh.cli.safe_text import END_OF_ISOLATE, ISOLATE, safe_text
         ("مرحبا", "\u2068مرحبا\u2069"),
         ("می\u200cخواهم", "\u2068می\u200cخواهم\u2069"),
         ("שלום \u202edlrow", "\u2068שלום \\u202edlrow\u2069"),
+        ("fedhh show 'مرحبا'", "fedhh show 'مرحبا'"),
         ("\u2068a\u2069", "a"),
         ("a\u2068b\u2069", r"a\u2068b\u2069"),
         (None, "None"),
