@@ -29,8 +29,8 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
 
     Control and format characters, those of writing direction among them, lone surrogates and
     spaces other than the plain one become escapes. Joiners stay where they spell a word or make one
-    emoji of several. Text that begins from right to left is isolated from what is around it. Long text loses
-    its middle, between what a reader sees as characters.
+    emoji of several. Text that begins from right to left is isolated from what is around it. Long
+    text loses its middle, between what a reader sees as characters.
 
     >>> print(safe_text("a\x1b[2Jb\u202ec"))
     a\x1b[2Jb\u202ec

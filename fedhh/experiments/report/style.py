@@ -13,6 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from fedhh.experiments.report.fonts import make_readable
 from fedhh.experiments.report.titles import restyle
 from fedhh.experiments.study.look import Look
 from fedhh.system.files import whole_file
@@ -143,6 +144,7 @@ def png_bytes(figure: Figure) -> bytes:
 def save(figure: Figure, target: Any, kind: str) -> None:
     """Save a figure to a path or a file; the same figure gives the same bytes."""
     with mpl.rc_context({"svg.hashsalt": "fedhh", "pdf.fonttype": 42}), warnings.catch_warnings():
-        # Labels may be in any script; what the font lacks is a box.
+        make_readable(figure)
+        # A letter may be in another font than the first.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(target, format=kind, dpi=DPI, metadata=_METADATA[kind])
