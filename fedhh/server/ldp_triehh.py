@@ -20,8 +20,9 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.server.judged import judged
 from fedhh.server.layer_consistency import shares_of
-from fedhh.server.local_discovery import LocalProtocol, judged
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
@@ -251,7 +252,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         kept, threshold = self.keep(votes, noise, query)
         extensions, words = split_kept(query, kept)
         found = self._found(query, aggregate, noise, words).without(query.excluded)
-        found = self.unknown_of(found)
         shares, exceeding = self._shares_after(run.own, query, aggregate, noise, extensions)
         following = next_layer(run.own, query, extensions, depth=self.depth)
         own = None if following is None else replace(following, shares=shares)

@@ -20,12 +20,12 @@ from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, QueryType, RunState, State
+from fedhh.protocol import DiscoveryProtocol, Heard, QueryType, RunState, State
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
 from fedhh.server.evidence import Evidence
+from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
-from fedhh.server.sum_noise import SumNoise
 from fedhh.settings import (
     AUTO,
     CountOrAuto,
@@ -283,7 +283,10 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         self, planned: PlannedRound, run: RunState[State], query: Any, aggregate: Aggregate
     ) -> Heard[State]:
         if not planned.validates:
-            return super().heard_of(planned, run, query, aggregate)
+            heard = super().heard_of(planned, run, query, aggregate)
+            if heard.found is None:
+                return heard
+            return replace(heard, found=self.unknown_of(heard.found))
         return self.validated(run, query, aggregate)
 
     def validation_query(self, planned: PlannedRound, codes: Codes) -> PrefixQuery | None:
@@ -375,31 +378,6 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         # Votes of several rounds decide together; words that fill up the domain are no candidates.
         z = heard.threshold_z if earlier is None else math.nan
         return replace(heard, threshold_z=z, num_candidates=query.num_candidates)
-
-
-def judged(
-    own: State,
-    noise: Noise | SumNoise,
-    *,
-    threshold: int,
-    num_candidates: int,
-    num_kept: int,
-    found: Found | None = None,
-    kept: npt.NDArray[np.int64] | Codes | None = None,
-    kept_by: KeptBy = "votes",
-) -> Heard[State]:
-    """Return what a round says whose candidates are judged by their votes; see `Heard`."""
-    return Heard(
-        own=own,
-        num_kept=num_kept,
-        num_candidates=num_candidates,
-        found=found,
-        kept=kept,
-        threshold=threshold,
-        threshold_z=noise.threshold_z(threshold, num_dropped=num_candidates - num_kept),
-        noise_std=noise.std,
-        kept_by=kept_by,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

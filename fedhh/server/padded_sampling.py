@@ -17,7 +17,7 @@ from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Heard, State
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
-from fedhh.server.local_discovery import judged
+from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
 from fedhh.validation import InputError
 

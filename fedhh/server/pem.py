@@ -18,7 +18,8 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.server.local_discovery import HashSeed, LocalProtocol, judged
+from fedhh.server.judged import judged
+from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.noise import Noise, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta

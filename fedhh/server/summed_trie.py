@@ -19,7 +19,7 @@ from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, RunState
 from fedhh.queries.base import Aggregate
 from fedhh.queries.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
 from fedhh.queries.sums import NoisySumQuery
-from fedhh.server.local_discovery import judged
+from fedhh.server.judged import judged
 from fedhh.server.noise import counted
 from fedhh.server.pruning import top_eta
 from fedhh.server.sum_noise import SumNoise

@@ -11,7 +11,7 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.queries.base import PrefixQuery
-from fedhh.server.local_discovery import judged
+from fedhh.server.judged import judged
 from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, CountOrAuto, FromConfig, Items, PrivacyBudget, check_settings
 from fedhh.words.alphabet import Alphabet
