@@ -302,6 +302,7 @@ class UserAccount:
                 "method": both.method,
                 "groups": both.groups,
                 "slots": or_none(both.slots),
+                "labels": or_none(both.labels),
             }
             for name, both in self.bounds.items()
         }
@@ -327,8 +328,10 @@ def account_user(
     domain_size: int | None = None,
     honest_share: float | None = None,
     collusion: Collusion | None = None,
+    contributions_differ: bool = False,
+    own_dummies: bool = False,
 ) -> UserAccount:
-    """Return the central privacy of all items of a user, by groups and by slots.
+    """Return the central privacy of all items of a user, by groups, by slots and by labels.
 
     Neighbors swap all items of one user. The theorems are those of `user_level_epsilon`.
 
@@ -342,6 +345,9 @@ def account_user(
             reports.
         collusion: Clients who tell the reader their reports, of a population from which the cohort
             is drawn; either this or ``honest_share``.
+        contributions_differ: Whether those of a client are different values, but for the dummy;
+            "blanket" then has labels.
+        own_dummies: Whether each of a client's dummies is another value, too.
 
     Raises:
         InputError: A value is out of range, or fewer than two reports are honest.
@@ -355,7 +361,16 @@ def account_user(
         "domain_size": domain_size,
     }
     names = ("clones",) if domain_size is None else ("clones", "blanket")
-    bounds = {name: user_level_epsilon(bound=name, num_clients=honest, **asked) for name in names}
+    bounds = {
+        name: user_level_epsilon(
+            bound=name,
+            num_clients=honest,
+            contributions_differ=contributions_differ,
+            own_dummies=own_dummies,
+            **asked,
+        )
+        for name in names
+    }
     return UserAccount(
         **asked, num_clients=num_clients, honest_clients=honest, added_delta=added, bounds=bounds
     )
