@@ -41,12 +41,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
-from fedhh.accounting.bounds.labels import (
-    WorstLabel,
-    fewest_of_label,
-    label_blanket,
-    reachable_label_blanket,
-)
+from fedhh.accounting.bounds.label_domains import label_blanket, reachable_label_blanket
+from fedhh.accounting.bounds.labels import WorstLabel, fewest_of_label
 from fedhh.accounting.bounds.selection import paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable, or_infinite
