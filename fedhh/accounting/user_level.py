@@ -147,6 +147,7 @@ def user_level_epsilon(
     subset_size: int | None = None,
     contributions_differ: bool = False,
     own_dummies: bool = False,
+    uses: int = 1,
 ) -> UserLevelEpsilon:
     """Return the central epsilon of one client's ``max_items`` contributions.
 
@@ -161,6 +162,7 @@ def user_level_epsilon(
         contributions_differ: Whether those of a client are different values, but for the dummy;
             then "blanket" has labels, too.
         own_dummies: Whether each of a client's dummies is another value of the domain.
+        uses: Rounds in which a client takes part, with ``max_items`` reports in each.
     """
 
     def of_reports(num_reports: int) -> ShuffleBound:
@@ -182,7 +184,12 @@ def user_level_epsilon(
             own_dummies=own_dummies,
         )
     return user_level_from(
-        of_reports, num_clients=num_clients, max_items=max_items, delta=delta, words=words
+        of_reports,
+        num_clients=num_clients,
+        max_items=max_items,
+        delta=delta,
+        uses=uses,
+        words=words,
     )
 
 

@@ -155,6 +155,9 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
             help="With --different: each of a client's dummies is another value, too.",
         ),
     ] = False,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds in which a client takes part, of a window of collections.")
+    ] = 1,
     honest_share: HonestShare = None,
     colluders: Colluders = None,
     population: Population = None,
@@ -189,6 +192,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         domain_size=domain_size,
         contributions_differ=different,
         own_dummies=own_dummies,
+        rounds=rounds,
         honest_share=honest_share,
         collusion=collusion_given(
             colluders=colluders,
