@@ -186,3 +186,17 @@ def test_without_different_words_there_are_no_labels():
     both = account_user(**asked, max_items=10, domain_size=200, contributions_differ=True)
     assert both.to_dict()["bounds"]["blanket"]["method"] == "labels"
     assert both.to_dict()["bounds"]["clones"]["labels"] is None
+
+
+def test_a_window_of_collections_costs_more_than_one_and_less_than_its_sum():
+    asked = {"local_epsilon": 3.0, "num_clients": 5000, "max_items": 4, "domain_size": 300}
+    epsilons = [
+        account_user(**asked, delta=1e-6, contributions_differ=True, rounds=rounds)
+        .bounds["blanket"]
+        .labels
+        for rounds in (1, 7)
+    ]
+    assert 2 * epsilons[0] < epsilons[1] < 7 * epsilons[0]
+    told = account_user(**asked, delta=1e-6, rounds=7).to_dict()
+    assert told["rounds"] == 7
+    assert told["local_epsilon_of_all_contributions"] == 84.0

@@ -34,6 +34,18 @@ def test_excess_is_the_sum_over_all_outcomes(trials):
     assert np.allclose(got, expected, rtol=4e-9, atol=1e-300)
 
 
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.9])
+def test_excess_of_an_uneven_coin_is_the_sum_over_all_outcomes(p):
+    trials = np.array([[1.0], [7.0], [60.0]])
+    thresholds = np.maximum(0.0, trials * np.linspace(-0.2, 1.1, 23))
+    got = binomial_excess(trials, thresholds, p)
+    for (n,), row, found in zip(trials.astype(int), thresholds, got, strict=True):
+        counts = np.arange(n + 1)
+        at = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts]
+        expected = np.maximum(counts - row[:, None], 0.0) @ at
+        assert np.allclose(found, expected, rtol=1e-8, atol=1e-15)
+
+
 # Independently computed reference, 50 digits.
 @pytest.mark.parametrize(
     ("trials", "threshold", "expected"),
