@@ -18,6 +18,8 @@ import sys
 import time
 from pathlib import Path
 
+import user_figures
+
 import fedhh
 from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.report.sweep_figures import plot_sweep
@@ -101,6 +103,7 @@ def main() -> None:
         if not arguments.draw_only:
             _run(name, arguments.runs / name, arguments)
         _draw(name, arguments.out / name, arguments.runs / name)
+    user_figures.draw(arguments.out)
     _write_index(arguments.out)
 
 

@@ -37,6 +37,8 @@ _ALPHA = 0.95
 class LayeredPlan:
     """Rounds of local reports, for any number of clients and any local epsilon.
 
+    A client's contributions of a round are different values, but for the dummy.
+
     Attributes:
         layers: Layers of a pass, each with a cohort of its own.
         passes: Passes.
@@ -109,6 +111,7 @@ class LayeredPlan:
         return LocalReports(
             layers=tuple(layers),
             max_items=self.max_items,
+            contributions_differ=True,
             randomizers=(OracleSpec(name=self.oracle, epsilon=local_epsilon, params=params),),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,10 +20,9 @@ from fedhh.accounting.bounds.composition import (
     composed_epsilon,
     disjoint_epsilon,
 )
+from fedhh.accounting.bounds.labels import LabelBlanket
 from fedhh.accounting.bounds.selection import (
     dominating_blanket,
-    reachable_blanket,
-    subset_selection_blanket,
     worst_blankets,
 )
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
@@ -35,10 +34,21 @@ from fedhh.accounting.guarantees import (
     or_infinite,
 )
 from fedhh.accounting.local import local_guarantees
+from fedhh.accounting.run_blankets import (
+    blankets_of,
+    domains_reachable,
+    reachable_of,
+    words_of,
+)
 from fedhh.accounting.run_facts import RunFacts
-from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, COMPOSITION, GROUPS, SUN_CENTRAL
-from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
-from fedhh.plans.local_reports import LocalReports
+from fedhh.accounting.sources import (
+    CLOSED_FORM_OF_SELECTION,
+    COMPOSITION,
+    GROUPS,
+    LABELS,
+    SUN_CENTRAL,
+)
+from fedhh.accounting.user_level import DifferentWords, UserLevelEpsilon, user_level_from
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
@@ -250,34 +260,9 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     return [*proven, tuple(worst_blankets(blankets_of(run.plan, sizes)))]
 
 
-def reachable_of(plan: LocalReports, *, num_reports: int) -> Blanket:
-    """Return the blanket of whatever domain a planned layer may have, for so many reports."""
-    return reachable_blanket(
-        local_epsilon=plan.local_epsilon,
-        num_reports=num_reports,
-        smallest_domain=min(each.smallest_domain for each in plan.layers),
-        largest_domain=max(each.largest_domain for each in plan.layers),
-    )
-
-
-def blankets_of(plan: LocalReports, sizes: Iterable[tuple[int, int]]) -> list[Blanket]:
-    """Return the blankets of layers, given the reports and the values of each."""
-    return [
-        subset_selection_blanket(
-            local_epsilon=plan.local_epsilon,
-            num_reports=num_reports,
-            domain_size=domain_size,
-            subset_size=subset_size,
-        )
-        for num_reports, domain_size in sizes
-        if (subset_size := plan.values_per_report(domain_size)) is not None
-    ]
-
-
 def _name(run: RunFacts, bounds: Bounds) -> str:
     name = bounds[0].name
-    any_domain = run.domains_vary and (run.uses > 1 or not run.realised)
-    return REACHABLE if name == Blanket.name and any_domain else name
+    return REACHABLE if name == Blanket.name and domains_reachable(run) else name
 
 
 def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
@@ -303,8 +288,18 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         delta=run.delta,
         num_reports=None if run.plan.padded else run.reports,
         uses=run.uses,
+        words=words_of(run) if isinstance(bounds[0], Blanket) and run.plan.max_items > 1 else None,
     )
     kind, name, max_items = bounds[0], _name(run, bounds), run.plan.max_items
+    of_labels = _central(
+        run,
+        unit="user",
+        method=f"{name}, labels",
+        epsilon=found.labels,
+        theorem=f"{LABELS}; {COMPOSITION}",
+        assumptions=f"{LabelBlanket.assumptions}; exactly {max_items} reports from every client",
+    )
+    labels = [] if isinstance(found.labels, NotApplicable) else [of_labels]
     return [
         _central(
             run,
@@ -324,6 +319,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             # In a slot there is one report of each client.
             composed=Composed(bound=kind.name, num_reports=run.cohort, times=max_items * run.uses),
         ),
+        *labels,
     ]
 
 
@@ -378,6 +374,7 @@ def _user_epsilon(
     delta: float,
     num_reports: int | None,
     uses: int,
+    words: DifferentWords | None,
 ) -> UserLevelEpsilon:
     return user_level_from(
         lambda num_reports: replace(bound, num_reports=num_reports),
@@ -387,6 +384,7 @@ def _user_epsilon(
         num_reports=num_reports,
         uses=uses,
         precision=QUICK,
+        words=words,
     )
 
 

@@ -10,7 +10,7 @@ from fedhh.accounting.bounds.composition import QUICK, Use
 from fedhh.accounting.bounds.selection import dominating_blanket
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound
 from fedhh.accounting.guarantees import Composed, NotApplicable, PrivacyReport, Unit
-from fedhh.accounting.run_guarantees import blankets_of, reachable_of
+from fedhh.accounting.run_blankets import blankets_of, reachable_of
 from fedhh.accounting.second_opinion import SecondOpinion, opinion_on_uses
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.plans.base import Plan

@@ -255,6 +255,7 @@ class UserAccount:
         honest_clients: Of them, those who tell nobody their reports, at least. Bounds count these
             alone.
         max_items: B, reports of every client.
+        rounds: In which a client takes part.
         delta: Of every bound, but for what colluders add.
         added_delta: What they add.
         domain_size: Values of Subset Selection; None for any randomizer.
@@ -265,6 +266,7 @@ class UserAccount:
     num_clients: int
     honest_clients: int
     max_items: int
+    rounds: int
     delta: float
     added_delta: float
     domain_size: int | None
@@ -285,7 +287,7 @@ class UserAccount:
                 name,
                 local_epsilon=self.local_epsilon,
                 num_reports=self.honest_clients,
-                times=self.max_items,
+                times=self.max_items * self.rounds,
                 delta=self.delta,
                 domain_size=self.domain_size,
                 stated=both.slots,
@@ -302,6 +304,7 @@ class UserAccount:
                 "method": both.method,
                 "groups": both.groups,
                 "slots": or_none(both.slots),
+                "labels": or_none(both.labels),
             }
             for name, both in self.bounds.items()
         }
@@ -313,7 +316,8 @@ class UserAccount:
             "clients": self.num_clients,
             "honest_clients": self.honest_clients,
             "delta": self.delta + self.added_delta,
-            "local_epsilon_of_all_contributions": self.local_epsilon * self.max_items,
+            "rounds": self.rounds,
+            "local_epsilon_of_all_contributions": self.local_epsilon * self.max_items * self.rounds,
             "bounds": bounds,
         }
 
@@ -327,8 +331,11 @@ def account_user(
     domain_size: int | None = None,
     honest_share: float | None = None,
     collusion: Collusion | None = None,
+    contributions_differ: bool = False,
+    own_dummies: bool = False,
+    rounds: int = 1,
 ) -> UserAccount:
-    """Return the central privacy of all items of a user, by groups and by slots.
+    """Return the central privacy of all items of a user, by groups, by slots and by labels.
 
     Neighbors swap all items of one user. The theorems are those of `user_level_epsilon`.
 
@@ -342,12 +349,17 @@ def account_user(
             reports.
         collusion: Clients who tell the reader their reports, of a population from which the cohort
             is drawn; either this or ``honest_share``.
+        contributions_differ: Whether those of a client are different values, but for the dummy;
+            "blanket" then has labels.
+        own_dummies: Whether each of a client's dummies is another value, too.
+        rounds: In which a client takes part, with all its items in each.
 
     Raises:
         InputError: A value is out of range, or fewer than two reports are honest.
     """
-    require_at_least(1, num_clients=num_clients, max_items=max_items)
+    require_at_least(1, num_clients=num_clients, max_items=max_items, rounds=rounds)
     honest, added = _honest(num_clients * max_items, max_items, honest_share, collusion)
+    added *= rounds
     asked: dict[str, Any] = {
         "local_epsilon": local_epsilon,
         "max_items": max_items,
@@ -355,7 +367,22 @@ def account_user(
         "domain_size": domain_size,
     }
     names = ("clones",) if domain_size is None else ("clones", "blanket")
-    bounds = {name: user_level_epsilon(bound=name, num_clients=honest, **asked) for name in names}
+    bounds = {
+        name: user_level_epsilon(
+            bound=name,
+            num_clients=honest,
+            contributions_differ=contributions_differ,
+            own_dummies=own_dummies,
+            uses=rounds,
+            **asked,
+        )
+        for name in names
+    }
     return UserAccount(
-        **asked, num_clients=num_clients, honest_clients=honest, added_delta=added, bounds=bounds
+        **asked,
+        rounds=rounds,
+        num_clients=num_clients,
+        honest_clients=honest,
+        added_delta=added,
+        bounds=bounds,
     )

@@ -97,54 +97,57 @@ def _deviance(x: Floats, mean: Floats) -> Floats:
     return np.asarray(np.where(np.abs(v) < 0.1, near, far), dtype=np.float64)
 
 
-def fair_excess(trials: Floats, threshold: Floats) -> Floats:
-    """Return E[(A - threshold)_+] for A ~ Bin(trials, 1/2).
+def binomial_excess(trials: Floats, threshold: Floats, p: float = 0.5) -> Floats:
+    """Return E[(A - threshold)_+] for A ~ Bin(trials, p), 0 < p < 1.
 
-    With k = floor(threshold) + 1 this is
-    (trials / 2 - threshold) P(Bin(trials - 1, 1/2) >= k - 1) + threshold pmf(k - 1) / 2.
+    With k = floor(threshold) + 1 this is (trials p - threshold) P(Bin(trials - 1, p) >= k - 1) +
+    threshold (1 - p) P(Bin(trials - 1, p) = k - 1).
 
     Args:
         trials: ``(m,)`` or ``(m, 1)``, whole numbers >= 1.
         threshold: ``(m,)`` or ``(m, j)``. Along a row the values of k are usually few or close,
             so tails are computed once for each k in a row's range.
+        p: Success probability.
     """
     k = np.floor(threshold)
     if threshold.ndim == 2 and k.min() >= 0:
         low = k.min(axis=1, keepdims=True)
         width = int((k - low).max()) + 1
-        first = pmf(low, trials - 1, 0.5)
+        first = pmf(low, trials - 1, p)
         nodes = threshold.shape[1]
         # What starts with an underflow says nothing about the counts further right.
         if width < nodes or (width < _TABLE_WIDTH * nodes and first.min() > _UNDERFLOW):
             index = (k - low).astype(np.intp)
             tail, at = (
                 np.take_along_axis(table, index, axis=1)
-                for table in _fair_tables(trials - 1, low, first, width)
+                for table in _tables(trials - 1, low, first, width, p)
             )
-            return _fair_excess(trials, threshold, tail, at)
-    return _fair_excess(trials, threshold, upper_tail(k, trials - 1, 0.5), pmf(k, trials - 1, 0.5))
+            return _excess(trials, threshold, tail, at, p)
+    return _excess(trials, threshold, upper_tail(k, trials - 1, p), pmf(k, trials - 1, p), p)
 
 
-def _fair_tables(trials: Floats, low: Floats, first: Floats, width: int) -> tuple[Floats, Floats]:
-    """Return P(Bin(trials, 1/2) >= k) and P(= k) for k from ``low`` on, rows of ``width``.
+def _tables(
+    trials: Floats, low: Floats, first: Floats, width: int, p: float
+) -> tuple[Floats, Floats]:
+    """Return P(Bin(trials, p) >= k) and P(= k) for k from ``low`` on, rows of ``width``.
 
     ``first`` holds P(= low). One tail per row, then ratios and sums of positive numbers.
     """
     steps = low + np.arange(width)
-    ratios = (trials - steps[:, :-1]) / (steps[:, :-1] + 1)
+    ratios = (trials - steps[:, :-1]) / (steps[:, :-1] + 1) * (p / (1 - p))
     # Beyond the support the first factor is 0; what follows must stay 0.
     at = first * np.cumprod(
         np.concatenate([np.ones_like(low), np.maximum(ratios, 0.0)], axis=1), axis=1
     )
-    beyond = upper_tail(steps[:, -1:], trials, 0.5)
+    beyond = upper_tail(steps[:, -1:], trials, p)
     tail = np.concatenate([at[:, :-1], beyond], axis=1)
     return np.cumsum(tail[:, ::-1], axis=1)[:, ::-1], at
 
 
-def _fair_excess(trials: Floats, threshold: Floats, tail: Floats, at: Floats) -> Floats:
-    """Return the formula of `fair_excess` from P(>= k - 1) and P(= k - 1) of one trial less."""
-    excess = (trials / 2 - threshold) * tail + threshold * at / 2
-    return np.asarray(np.maximum(excess, 0.0), dtype=np.float64)
+def _excess(trials: Floats, threshold: Floats, tail: Floats, at: Floats, p: float) -> Floats:
+    """Return the formula of `binomial_excess` from P(>= k - 1) and P(= k - 1) of one trial less."""
+    above = (trials * p - threshold) * tail + threshold * at * (1 - p)
+    return np.asarray(np.maximum(above, 0.0), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

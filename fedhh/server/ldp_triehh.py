@@ -210,6 +210,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
             validation_randomizer=None,
+            contributions_differ=True,
         )
 
     @property

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from fedhh.accounting.account import account, central_before_run
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.run_guarantees import reachable_of
+from fedhh.accounting.run_blankets import reachable_of
 from fedhh.accounting.run_opinions import opinions_on_run
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.plans.base import PlannedRound

@@ -65,7 +65,7 @@ def test_csv_holds_the_numbers(printed):
     line = "account user --local-epsilon 2 --clients 500 --max-items 5"
     bounds = json.loads(printed(line, "json"))["bounds"]
     for row in csv.DictReader(io.StringIO(printed(line, "csv"))):
-        assert float(row["smaller"]) == pytest.approx(bounds[row["bound"]]["epsilon"], abs=1e-6)
+        assert float(row["smallest"]) == pytest.approx(bounds[row["bound"]]["epsilon"], abs=1e-6)
 
 
 def test_what_stands_between_tables_is_a_paragraph_of_markdown(printed):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting.bounds.blanket import chords
-from fedhh.privacy_loss.binomial import fair_excess, lattice, lower_tail, pmf, upper_tail
+from fedhh.privacy_loss.binomial import binomial_excess, lattice, lower_tail, pmf, upper_tail
 
 
 @cache
@@ -27,11 +27,23 @@ def exact_excess(trials: int, threshold: float) -> float:
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 10, 61, 400])
-def test_fair_excess_is_the_sum_over_all_outcomes(trials):
+def test_excess_is_the_sum_over_all_outcomes(trials):
     thresholds = np.unique(np.r_[np.linspace(-1, trials + 1, 41), np.arange(trials + 1.0)])
-    got = fair_excess(np.full(thresholds.size, float(trials)), thresholds)
+    got = binomial_excess(np.full(thresholds.size, float(trials)), thresholds)
     expected = [exact_excess(trials, float(threshold)) for threshold in thresholds]
     assert np.allclose(got, expected, rtol=4e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.9])
+def test_excess_of_an_uneven_coin_is_the_sum_over_all_outcomes(p):
+    trials = np.array([[1.0], [7.0], [60.0]])
+    thresholds = np.maximum(0.0, trials * np.linspace(-0.2, 1.1, 23))
+    got = binomial_excess(trials, thresholds, p)
+    for (n,), row, found in zip(trials.astype(int), thresholds, got, strict=True):
+        counts = np.arange(n + 1)
+        at = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts]
+        expected = np.maximum(counts - row[:, None], 0.0) @ at
+        assert np.allclose(found, expected, rtol=1e-8, atol=1e-15)
 
 
 # Independently computed reference, 50 digits.
@@ -43,8 +55,8 @@ def test_fair_excess_is_the_sum_over_all_outcomes(trials):
         (10**9, 500130000.75, 1.871734621047424e-13),
     ],
 )
-def test_fair_excess_keeps_its_precision_far_out(trials, threshold, expected):
-    got = fair_excess(np.array([float(trials)]), np.array([threshold]))[0]
+def test_excess_keeps_its_precision_far_out(trials, threshold, expected):
+    got = binomial_excess(np.array([float(trials)]), np.array([threshold]))[0]
     assert got == pytest.approx(expected, rel=4e-9)
 
 
@@ -57,14 +69,14 @@ def test_fair_excess_keeps_its_precision_far_out(trials, threshold, expected):
         (-600.0, 10.0),  # in one table, if it did not start with 2**-1200
     ],
 )
-def test_fair_excess_shares_tails_along_rows_without_changing_them(start, end):
+def test_excess_shares_tails_along_rows_without_changing_them(start, end):
     trials = np.array([[6.0], [40.0], [1000.0], [1200.0]])
     thresholds = np.maximum(trials / 2 + np.linspace(start, end, 90), 0.0)
     expected = [
         [exact_excess(int(row[0]), float(threshold)) for threshold in line]
         for row, line in zip(trials, thresholds, strict=True)
     ]
-    assert np.allclose(fair_excess(trials, thresholds), expected, rtol=4e-9, atol=1e-300)
+    assert np.allclose(binomial_excess(trials, thresholds), expected, rtol=4e-9, atol=1e-300)
 
 
 # Independently computed reference, 50 digits.

@@ -35,7 +35,7 @@ import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
-from fedhh.privacy_loss.binomial import Floats, fair_excess, lattice, lower_tail
+from fedhh.privacy_loss.binomial import Floats, binomial_excess, lattice, lower_tail
 
 _ROWS_AT_ONCE = 400_000
 _LARGEST_LOG_ODDS = 32.0
@@ -128,7 +128,7 @@ class Blanket(ShuffleBound):
             part = slice(start, start + rows)
             total = pairs.smallest[part]
             drift = (growth + 1) / 2 + pairs.others[part] / pairs.largest[part]
-            excess = fair_excess(total, total * (0.5 + tilt * drift))
+            excess = binomial_excess(total, total * (0.5 + tilt * drift))
             mean = np.einsum("ij,ij->i", pairs.weights[part], excess) / total[:, 0]
             inside += float(np.dot(pairs.probability[part], mean))
         slope = math.expm1(self.local_epsilon) * (1 + x)

@@ -28,7 +28,7 @@ from fedhh.accounting.bounds.shuffle_bound import (
 )
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
-from fedhh.privacy_loss.binomial import Lattice, fair_excess, lattice
+from fedhh.privacy_loss.binomial import Lattice, binomial_excess, lattice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class _ClonePair(ShuffleBound):
         # The last entry stands for all counts to the right of the lattice.
         copies = np.append(clones.first, clones.last[-1] + 1) + 1
         weights = np.append(clones.probability, clones.above)
-        excess = fair_excess(copies, copies * (0.5 + half_shift))
+        excess = binomial_excess(copies, copies * (0.5 + half_shift))
         inside = 2 * slope * float(np.sum(weights * excess / copies))
         # Left of the lattice the divergence is at most that of no clone at all.
         return inside + clones.below * victim_alone(self.local_epsilon, epsilon)

@@ -21,7 +21,7 @@ from fedhh.accounting.guarantees import NotApplicable
 from fedhh.privacy_loss.binomial import (
     Floats,
     Lattice,
-    fair_excess,
+    binomial_excess,
     lattice,
     lower_tail,
     upper_tail,
@@ -96,7 +96,7 @@ class ShuffleLowerBound:
         # What pushes down counts most at the bin's smallest T, what pushes up at its largest.
         share = largest * push / np.where(push < 0, smallest, largest)
         threshold = largest * (0.5 + tilt * (growth + 1) / 2) - share
-        mean = fair_excess(largest, threshold) @ echoes.weights / largest[:, 0]
+        mean = binomial_excess(largest, threshold) @ echoes.weights / largest[:, 0]
         return float(np.dot(self._pairs.probability * echoes.probability, mean))
 
     def epsilon(self, delta: float) -> float:

@@ -141,6 +141,23 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
     delta: Delta = 1e-10,
     domain_size: DomainSize = None,
+    different: Annotated[
+        bool,
+        typer.Option(
+            "--different",
+            help="A client's contributions are different values, but for the dummy.",
+        ),
+    ] = False,
+    own_dummies: Annotated[
+        bool,
+        typer.Option(
+            "--own-dummies",
+            help="With --different: each of a client's dummies is another value, too.",
+        ),
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option(help="Rounds in which a client takes part, of a window of collections.")
+    ] = 1,
     honest_share: HonestShare = None,
     colluders: Colluders = None,
     population: Population = None,
@@ -160,14 +177,22 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.parts import Opinions
     from fedhh.experiments.study.text_table import TextTable, round_up
+    from fedhh.validation import InputError
 
     _refuse_event(output_format)
+    if own_dummies and not different:
+        raise InputError("Expected --different with --own-dummies, got --own-dummies alone.")
+    if different and domain_size is None:
+        raise InputError("Expected --domain-size with --different, got none: it is about values.")
     found = account_user(
         local_epsilon=local_epsilon,
         num_clients=clients,
         max_items=max_items,
         delta=delta,
         domain_size=domain_size,
+        contributions_differ=different,
+        own_dummies=own_dummies,
+        rounds=rounds,
         honest_share=honest_share,
         collusion=collusion_given(
             colluders=colluders,
@@ -179,17 +204,20 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     opinions = found.second_opinions() if second_opinion else None
     table = TextTable(
         title=f"central epsilon at delta {delta + found.added_delta:g}, user level, swap",
-        columns=("bound", "by groups", "by slots", "smaller"),
+        columns=("bound", "by groups", "by slots", "by labels", "smallest"),
         rows=tuple(
             (
                 name,
-                round_up(both.groups),
-                "not applicable" if isinstance(both.slots, NotApplicable) else round_up(both.slots),
-                round_up(both.epsilon),
+                round_up(each.groups),
+                *(
+                    "not applicable" if isinstance(one, NotApplicable) else round_up(one)
+                    for one in (each.slots, each.labels)
+                ),
+                round_up(each.epsilon),
             )
-            for name, both in found.bounds.items()
+            for name, each in found.bounds.items()
         ),
-        note="",
+        note="Labels: a client's contributions are different values." if different else "",
     )
     parts: list[Part] = [table, *_honest(found.honest_clients, clients, "clients")]
     if opinions:
