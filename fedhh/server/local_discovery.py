@@ -37,7 +37,7 @@ from fedhh.settings import (
 )
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
-from fedhh.words.known_words import SCOWL70, KnownWords, shipped_list
+from fedhh.words.known_words import NO_WORDS, KnownWords, shipped_list
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -66,7 +66,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     Attributes:
         local_epsilon: Privacy of one contribution.
         alphabet: "printable", "lower", or the symbols themselves.
-        known_words: What devices know and keep to themselves.
+        known_words: What devices know and keep to themselves; none of it is found.
         clients_per_layer: N, size of each cohort; "auto" divides the whole population among the
             cohorts.
         false_discovery_rate: Of the words that a run returns, the expected share that at most
@@ -82,7 +82,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
-        default_factory=lambda: shipped_list(SCOWL70)
+        default_factory=lambda: shipped_list(NO_WORDS)
     )
     clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0

@@ -32,6 +32,7 @@ OFF = {
     "terminated_beyond_eta": False,
     "requery_words": False,
     "public_words": "none",
+    "known_words": shipped_list("none"),
     "learn_symbols": False,
     "false_discovery_rate": 0.0,
 }
@@ -278,7 +279,8 @@ def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
     # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
     many = small_population(100_000, num_words=1_000, words_per_client=2)
     frequent = np.argsort(-many.word_counts)[:25]
-    crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0)
+    none = shipped_list("none")
+    crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0, known_words=none)
     settled, done = run(crowded, many)
     words = set(settled.discoveries(done[-1].state).words)
     assert {many.lexicon.words[word] for word in frequent} <= words

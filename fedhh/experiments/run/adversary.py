@@ -15,6 +15,7 @@ from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.labels import listed
 from fedhh.protocol import AnyProtocol
+from fedhh.server.local_discovery import CohortProtocol
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError, printable, shown
 from fedhh.words.alphabet import length_of
@@ -140,7 +141,8 @@ class FakeClients:
         """Choose the words.
 
         Raises:
-            InputError: The protocol cannot spell a word, or more clients collude than there are.
+            InputError: The protocol cannot spell a word or knows it, or more clients collude than
+                there are.
         """
         self._adversary = adversary
         self._num_honest = population.num_clients
@@ -210,6 +212,20 @@ class FakeClients:
         return targets
 
 
+def _require_unknown(targets: Sequence[str], protocol: AnyProtocol) -> None:
+    """Raise InputError if a protocol that returns no known word knows a target."""
+    if not isinstance(protocol, CohortProtocol):
+        return
+    known = protocol.known_words
+    for word, is_known in zip(targets, known.contains_all(targets), strict=True):
+        if is_known:
+            raise InputError(
+                f"Expected adversary.targets that are not in population.known ({known.name}), got "
+                f"{shown(word)}: no known word is a candidate; choose another word or set "
+                'population.known = "none".'
+            )
+
+
 def _targets(
     adversary: Adversary, protocol: AnyProtocol, population: Population, *, seed: int
 ) -> list[str]:
@@ -225,6 +241,7 @@ def _targets(
                 f"Expected adversary.targets of at most {longest} symbols of the alphabet, got "
                 f"{shown(word)}: the protocol cannot spell it."
             )
+        _require_unknown(adversary.targets, protocol)
         return list(adversary.targets)
     words = population.lexicon.words
     if adversary.goal == "demote":

@@ -9,7 +9,7 @@ docs/adaptive-triehh.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -42,7 +42,7 @@ from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import KnownWords, language_list, shipped_list
+from fedhh.words.known_words import SCOWL70, KnownWords, language_list, shipped_list
 from fedhh.words.languages import ENGLISH
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
@@ -74,6 +74,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             "language", "scowl70", which are English, or "none"; its mixture weight falls where it
             does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
+        known_words: See `CohortProtocol`; English by default, as the public words are.
         language: Of the clients, by its code. Its public words are the list that fedhh ships, and
             where there is none, the known ones.
         ask_public_words: Ask about one in eight of the public words themselves in the first layer,
@@ -98,6 +99,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     requery_words: bool = True
     public_words: Literal["language", "scowl70", "none"] = "language"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
+        default_factory=lambda: shipped_list(SCOWL70)
+    )
     language: Annotated[str, FromConfig("population.language")] = ENGLISH
     ask_public_words: bool = True
     learn_symbols: bool = True

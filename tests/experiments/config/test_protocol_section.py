@@ -21,6 +21,7 @@ from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
+from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -36,6 +37,7 @@ from fedhh.server.two_servers import TwoServers
 from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
+from fedhh.words.known_words import shipped_list
 
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
@@ -77,6 +79,9 @@ def test_a_protocols_defaults_are_those_of_its_class(name):
     protocol = build_protocol(parse_config(table, "defaults"))
     sizes = {"num_clients": 1_000_000, "seed": 0}
     told = {"candidates": Candidates(KNOWN)} if CLASSES[name] in CLOSED else {}
+    if issubclass(CLASSES[name], CohortProtocol):
+        # Words are known to whoever is told them.
+        told["known_words"] = shipped_list("scowl70")
     assert protocol.settle(**sizes) == CLASSES[name](**told).settle(**sizes)
 
 
