@@ -1,10 +1,20 @@
 """Known words are public: no word that a device keeps to itself is found."""
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+import pytest
+
+from fedhh.clients.worker import ClientWorker
 from fedhh.found import Found
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.pem import Pem
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import small_population
+from fedhh.testing.protocol_trial import run_rounds
 from fedhh.words.known_words import KnownWords
+from tests.conftest import LETTERS
 
 
 def found(protocol, words):
@@ -33,3 +43,36 @@ def test_an_empty_list_leaves_nothing_out():
     protocol = LdpTrieHH(known_words=KnownWords(name="none", words=frozenset()))
     words = found(protocol, ["dog", "doge"])
     assert protocol.unknown_of(words) is words
+
+
+FIELDS = {"local_epsilon": 8.0, "max_items": 2, "alphabet": LETTERS, "false_discovery_rate": 0.05}
+PROTOCOLS = {
+    "ldp-triehh": LdpTrieHH(**FIELDS, depth=6, passes=1, eta_max=50),
+    "adaptive-triehh": AdaptiveTrieHH(**FIELDS, depth=6, eta_max=50, least_cohort=1),
+    "pem": Pem(**FIELDS, length=6, keep=40),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_word_that_is_known_is_no_candidate_and_the_others_are_found(name):
+    clients = small_population(60_000, num_words=60, words_per_client=2)
+    first, second, *_ = np.argsort(-clients.word_clients)
+    (frequent, other) = (clients.lexicon.words[word] for word in (first, second))
+
+    def run(*known):
+        told = KnownWords(name="mine", words=frozenset(known))
+        protocol = replace(PROTOCOLS[name], known_words=told)
+        settled = protocol.settle(num_clients=clients.num_clients, seed=0)
+        done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
+        validated = settled.symbols.decode(done[-1].query.finished)
+        for each in done[:-1]:
+            evidence = getattr(each.after.own, "evidence", None)
+            if evidence is not None:
+                assert len(evidence.votes) == len(each.after.found.codes)
+        return set(settled.discoveries(done[-1].after).words), set(validated)
+
+    found, validated = run()
+    assert {frequent, other} <= found & validated
+    found, validated = run(frequent)
+    assert frequent not in found | validated
+    assert other in found

@@ -95,7 +95,7 @@ def draw_languages(grid: pd.DataFrame, *, title: str, failed: int = 0) -> Figure
         axes.plot(
             values, np.arange(len(order)), color=BLACK, marker="o", linestyle="none", markersize=4
         )
-    labels = ("coverage; |: upper bound", "share of the\nbound", *_FACTS.values())
+    labels = ("coverage; |: known dictionary", "share of known\ndictionary", *_FACTS.values())
     for axes, label in zip(panels, labels, strict=True):
         axes.set_xlabel(label)
     for axes in panels[:2]:
