@@ -97,6 +97,9 @@ def first_difference(first: Any, second: Any, path: str) -> str | None:
         if same and first.tobytes() == second.tobytes():
             return None
         return f"{path} is {_short(first)} and {_short(second)}"
+    if isinstance(first, frozenset | set):
+        # The order of equal sets may differ.
+        return None if first == second else f"{path} are sets of {len(first)} and {len(second)}"
     parts, others = _parts(first), _parts(second)
     if parts is None or others is None:
         return None if repr(first) == repr(second) else f"{path} is {first!r} and {second!r}"

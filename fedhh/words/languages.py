@@ -6,7 +6,10 @@ case but Turkish and Azerbaijani, where I is the capital of the letter without a
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+from fedhh.validation import InputError, shown
 
 ENGLISH = "en"
 
@@ -19,6 +22,14 @@ NAMES = {
 
 _DOTLESS = {ord("I"): "ı", ord("İ"): "i"}
 _WITH_DOTLESS_I = ("tr", "az")
+
+
+def check_language(language: str) -> None:
+    """Raise InputError unless a text is a language's code."""
+    if not re.fullmatch(r"[a-z]{2,8}(?:[-_][a-z0-9]{2,8})*", language, re.ASCII | re.IGNORECASE):
+        raise InputError(
+            f"Expected a language's code such as 'de', got language={shown(language)}."
+        )
 
 
 def lower(text: str, language: str) -> str:

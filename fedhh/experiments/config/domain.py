@@ -17,12 +17,13 @@ from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.experiments.config.section import borrowed_settings
 from fedhh.server.registry import protocol_class
+from fedhh.system.files import is_there
 from fedhh.system.reading import text_lines
 from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet, clusters, joined, nfc, stands_alone
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import KnownWords, shipped_lists
-from fedhh.words.languages import ENGLISH
+from fedhh.words.languages import ENGLISH, check_language
 
 AUTO = "auto"
 FROM_DATA = "from-data"
@@ -54,6 +55,7 @@ _CANDIDATES_STAND_IN = 2
 
 def settle_public(population: PopulationConfig) -> PopulationConfig:
     """Return the settings with the symbols in place of "auto"."""
+    check_language(population.language)
     source = population.alphabet_source
     if source and (population.alphabet in NAMED_ALPHABETS or population.alphabet == FROM_DATA):
         raise InputError(
@@ -102,7 +104,7 @@ def known_or_stand_in(population: PopulationConfig) -> KnownWords:
     A run reads the file with its clients, which says so; a stored run needs no more than the name.
     """
     path = Path(population.known)
-    if population.known in shipped_lists() or path.exists():
+    if population.known in shipped_lists() or is_there(path):
         return load_known(population.known, population.language)
     return KnownWords(name=path.name, words=frozenset(), language=population.language)
 

@@ -43,7 +43,7 @@ from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, shipped_list
-from fedhh.words.languages import ENGLISH
+from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -110,6 +110,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_language(self.language)
         if self.guess_words and not (self.has_posterior and self._carries):
             raise InputError(
                 "Expected ranking='posterior', requery_words=true and false_discovery_rate > 0 "
