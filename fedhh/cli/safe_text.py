@@ -7,7 +7,6 @@ import unicodedata
 from typing import Any
 
 from fedhh.validation import printable
-from fedhh.words.alphabet import clusters
 
 LONGEST = 120
 """Of a word, a label, a value."""
@@ -61,6 +60,8 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
 
 
 def _cut(text: str, longest: int) -> str:
+    from fedhh.words.alphabet import clusters  # Few texts are so long.
+
     tail = longest // 3
     symbols = clusters(text)
     if len(symbols) <= longest:

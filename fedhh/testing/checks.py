@@ -97,12 +97,12 @@ def first_difference(first: Any, second: Any, path: str) -> str | None:
         if same and first.tobytes() == second.tobytes():
             return None
         return f"{path} is {_short(first)} and {_short(second)}"
-    if isinstance(first, frozenset | set):
-        # The order of equal sets may differ.
-        return None if first == second else f"{path} are sets of {len(first)} and {len(second)}"
     parts, others = _parts(first), _parts(second)
     if parts is None or others is None:
-        return None if repr(first) == repr(second) else f"{path} is {first!r} and {second!r}"
+        # Equal sets may have another order.
+        is_set = isinstance(first, frozenset | set)
+        same = first == second if is_set else repr(first) == repr(second)
+        return None if same else f"{path} is {first!r} and {second!r}"
     if parts.keys() != others.keys():
         return f"{path} holds {len(parts)} and {len(others)} values"
     found = (first_difference(parts[key], others[key], f"{path}{key}") for key in parts)
