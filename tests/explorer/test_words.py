@@ -29,7 +29,7 @@ BASE = (
 ADAPTIVE = ("privacy.local_epsilon=5", "protocol.eta_max=80")
 VALIDATED_LDP = (
     "protocol.name=ldp-triehh", "protocol.passes=2", "protocol.eta_max=60",
-    "privacy.local_epsilon=5", "protocol.false_discovery_rate=0.05",
+    "privacy.local_epsilon=5", "protocol.false_discovery_rate=0.05", "population.known=none",
 )  # fmt: skip
 
 
