@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import unicodedata
-from typing import Any
 
-from fedhh.validation import printable
+from fedhh.words.readable import readable
 
 LONGEST = 120
 """Of a word, a label, a value."""
@@ -16,11 +14,6 @@ LONGEST_LINE = 1_000
 
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
 """What stands around text from right to left, so that it turns nothing else of its line around."""
-
-_JOINING = (
-    *("Arabic", "Syriac", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil"),
-    *("Telugu", "Kannada", "Malayalam", "Sinhala"),
-)
 
 
 def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") -> str:
@@ -49,9 +42,7 @@ def safe_text(text: object, *, longest: int | None = LONGEST, keep: str = "") ->
         shown = shown[1:-1]
     if longest is not None and len(shown) > longest:
         shown = _cut(shown, longest)
-    if not shown.isprintable():
-        joins = {found.start() for found in _joiners().finditer(shown)}
-        shown = "".join(c if c in keep or i in joins else printable(c) for i, c in enumerate(shown))
+    shown = readable(shown, keep=keep)
     directions = map(unicodedata.bidirectional, shown)
     if next((each for each in directions if each in ("L", "R", "AL")), "L") == "L":
         # Among others a command with such a path, which is copied as it stands.
@@ -68,16 +59,3 @@ def _cut(text: str, longest: int) -> str:
         return text
     head, end = "".join(symbols[: longest - tail]), "".join(symbols[len(symbols) - tail :])
     return f"{head} …[{len(symbols):,} characters]… {end}"
-
-
-@functools.cache
-def _joiners() -> Any:
-    """Return the pattern of joiners in emoji, and between letters of scripts that join them."""
-    import regex  # Only texts beyond ASCII need it.
-
-    scripts = "".join(rf"\p{{Script={name}}}" for name in _JOINING)
-    emoji = r"\p{Extended_Pictographic}"
-    return regex.compile(
-        rf"(?<=[{emoji}\p{{Emoji_Modifier}}\ufe0f])\u200d(?=[{emoji}])"
-        rf"|(?<=[{scripts}])[\u200c\u200d](?=[{scripts}])"
-    )

@@ -18,7 +18,8 @@ from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import varied_settings
 from fedhh.experiments.sweep.directory import DESCRIPTION, label_results
-from fedhh.validation import InputError, printable
+from fedhh.validation import InputError
+from fedhh.words.readable import readable
 
 _ORIGIN = "results"
 _NEEDED = ("cell", "beside_grid", "seed", "status")
@@ -104,7 +105,7 @@ def _table_tag(table: TextTable) -> str:
 
     def cell(tag: str, number: int, text: str) -> str:
         kind = ' class="label"' if number < table.labels else ""
-        return f"<{tag}{kind}>{html.escape(printable(text))}</{tag}>"
+        return f"<{tag}{kind}>{html.escape(readable(text))}</{tag}>"
 
     def row(tag: str, texts: Iterable[str]) -> str:
         return "<tr>" + "".join(cell(tag, i, text) for i, text in enumerate(texts)) + "</tr>"
@@ -112,5 +113,5 @@ def _table_tag(table: TextTable) -> str:
     body = "\n".join(row("td", cells) for cells in table.rows)
     return (
         f"<table>\n{row('th', table.columns)}\n{body}\n</table>\n"
-        f'<p class="note">{html.escape(printable(table.note))}</p>'
+        f'<p class="note">{html.escape(readable(table.note))}</p>'
     )

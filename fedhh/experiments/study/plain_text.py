@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fedhh.validation import printable
+from fedhh.words.readable import readable
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -35,7 +35,7 @@ def latex(text: str) -> str:
     >>> latex("50 % of $a_1$")
     '50 \\% of \\$a\\_1\\$'
     """
-    whole = _LIGATURE.sub("\0", printable(text))
+    whole = _LIGATURE.sub("\0", readable(text))
     shown = "".join(_LATEX.get(symbol, symbol) for symbol in whole).replace("\0", "{}")
     # Behind the end of a row, a bracket or an asterisk would be an option of it, also after spaces.
     start = shown.lstrip(" ")
@@ -48,7 +48,7 @@ def markdown(text: str) -> str:
     >>> print(markdown("a|b <i> [4, 5] ![x](http://y) eta_max _z_"))
     a\|b &lt;i> [4, 5] ![x]\(http:\//y) eta_max \_z\_
     """
-    entities = printable(text).replace("&", "&amp;").replace("<", "&lt;")
+    entities = readable(text).replace("&", "&amp;").replace("<", "&lt;")
     return _MARKUP.sub(r"\\\g<0>", entities)
 
 
@@ -70,4 +70,4 @@ def unmathed(text: str) -> str:
     >>> unmathed("$5 or $6")
     '\\$5 or \\$6'
     """
-    return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
+    return "\n".join(readable(line) for line in text.split("\n")).replace("$", r"\$")

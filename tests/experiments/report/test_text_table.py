@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
 from fedhh.experiments.study.csv_file import cell_text, csv_text, write_csv
-from fedhh.experiments.study.plain_text import latex, unmathed
+from fedhh.experiments.study.plain_text import latex, markdown, unmathed
 from fedhh.experiments.study.text_table import TextTable
 
 FORMULAS = [
@@ -75,6 +75,14 @@ def test_every_special_of_latex_is_escaped():
     # LaTeX takes a bracket behind the end of a row for an option of it.
     assert latex("[x") == "{}[x"
     assert latex("*") == "{}*"
+
+
+@pytest.mark.parametrize("show", [latex, markdown, unmathed])
+def test_joiners_that_spell_stay_and_others_are_escapes(show):
+    for word in ("می\u200cخواهم", "क्\u200dष", "👨\u200d👩\u200d👧"):
+        assert show(word) == word
+    assert "\u200d" not in show("a\u200db")
+    assert "\u202e" not in show("می\u202eخواهم")
 
 
 def test_dollars_of_a_figure_are_dollars():
