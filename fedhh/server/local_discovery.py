@@ -343,7 +343,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
 
     def unknown_of(self, found: Found) -> Found:
         """Return the words that are not known: devices keep known words, so nobody holds one."""
-        known = self.known_words.contains_all(found.discoveries(self.symbols).words)
+        known = self.known_words.contains_all(self.symbols.decode(found.codes))
         return found.only(np.flatnonzero(~known)) if known.any() else found
 
     def earlier_evidence(self, own: State) -> Evidence | None:

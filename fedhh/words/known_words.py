@@ -97,9 +97,14 @@ def shipped_list(name: str) -> KnownWords:
     return KnownWords(name=name, words=frozenset(text.split("\n")) - {""}, language=language)
 
 
+def list_name(language: str) -> str:
+    """Return what a language's list is called, whether or not fedhh ships one."""
+    return SCOWL70 if language == ENGLISH else language
+
+
 def language_list(language: str) -> KnownWords | None:
     """Return the list that fedhh ships for a language; None if it ships none."""
-    name = SCOWL70 if language == ENGLISH else language
+    name = list_name(language)
     return shipped_list(name) if name in _FILES else None
 
 

@@ -20,33 +20,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.accounting.bounds.blanket import chords
+from fedhh.accounting.bounds.pair_lattice import (
+    LARGEST_LOG_ODDS,
+    PairLattice,
+    chords,
+    left_of,
+    spacing,
+)
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import LABELS
-from fedhh.privacy_loss.binomial import Floats, binomial_excess, lattice, lower_tail
-
-_LARGEST_LOG_ODDS = 32.0
-_ROWS_AT_ONCE = 400_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Counts:
-    """What does not depend on epsilon: bins of T, the label's subsets with one of v, v'.
-
-    Attributes:
-        smallest, largest: ``(m, 1)``, range of T in each bin.
-        probability: ``(m,)``, of each bin.
-        others: ``(m, j)``, nodes of the weight of subsets with neither value.
-        weights: ``(m, j)``, their weights, rows summing to 1.
-        below: Probability of all T left of the bins.
-    """
-
-    smallest: Floats
-    largest: Floats
-    probability: Floats
-    others: Floats
-    weights: Floats
-    below: float
+from fedhh.privacy_loss.binomial import lattice, lower_tail
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,51 +67,34 @@ class LabelBlanket(ShuffleBound):
     )
 
     @cached_property
-    def _counts(self) -> _Counts:
+    def _lattice(self) -> PairLattice:
         trials = self.num_reports - 1
         chance = self.one * (self.first + self.second)
         pairs = lattice(trials, chance, tolerance=self.tolerance)
-        # The last row stands for all counts to the right of the lattice, with nothing else there.
-        left = np.append(trials - pairs.last, 0.0)
+        left = left_of(pairs, trials)
         others, weights = np.zeros((left.size, 1)), np.ones((left.size, 1))
         if self.neither > 0:
-            slope = _LARGEST_LOG_ODDS / self.num_reports / self.rest
             others, weights = chords(
                 left,
                 min(1.0, self.neither * self.rest / (1 - chance)),
-                slope=slope,
-                spacing=min(0.75, max(0.25, 50 * math.sqrt(self.tolerance))),
+                slope=LARGEST_LOG_ODDS / self.num_reports / self.rest,
+                spacing=spacing(self.tolerance),
             )
-            others = others / self.rest
-        return _Counts(
-            smallest=np.append(pairs.first, pairs.last[-1] + 1)[:, None] + 1,
-            largest=np.append(pairs.last, trials)[:, None] + 1,
-            probability=np.append(pairs.probability, pairs.above),
-            others=others,
-            weights=weights,
-            below=pairs.below,
-        )
+        return PairLattice.of(pairs, trials, others=others / self.rest, weights=weights)
 
     def _delta(self, epsilon: float) -> float:
         ways = {(self.first, self.second), (self.second, self.first)}
         return max(self._one_way(epsilon, *way) for way in ways)
 
     def _one_way(self, epsilon: float, first: float, second: float) -> float:
-        counts, growth, x = self._counts, math.exp(self.local_epsilon), math.exp(epsilon)
+        growth, x = math.exp(self.local_epsilon), math.exp(epsilon)
         up, down = (growth - x) / first, (x * growth - 1) / second
-        rows = max(1, _ROWS_AT_ONCE // counts.others.shape[1])
-        inside = 0.0
-        for start in range(0, counts.probability.size, rows):
-            part = slice(start, start + rows)
-            total = counts.smallest[part]
-            weight = (x - 1) * counts.others[part] / counts.largest[part]
-            above = binomial_excess(
-                total, total * (down + weight) / (up + down), first / (first + second)
-            )
-            mean = np.einsum("ij,ij->i", counts.weights[part], above) / total[:, 0]
-            inside += float(np.dot(counts.probability[part], mean))
+        inside = self._lattice.mean_excess(
+            share=down / (up + down), per_other=(x - 1) / (up + down), p=first / (first + second)
+        )
         # Left of the lattice, a mean of T values is at most their maximum.
-        return self.one * (first + second) * ((up + down) * inside + counts.below * up)
+        below = self._lattice.below
+        return self.one * (first + second) * ((up + down) * inside + below * up)
 
 
 def fewest_of_label(num_reports: int, labels: int, *, chance: float) -> int:

@@ -31,8 +31,9 @@ def load_known(source: str | Path, language: str = ENGLISH) -> KnownWords:
         return shipped_list(source)
     path = Path(source)
     try:
-        stamp = (path.stat().st_mtime_ns, path.stat().st_size)
-    except (OSError, ValueError):  # what is missing is said below
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+    except (OSError, ValueError):  # What is missing is said below.
         stamp = (0, 0)
     return _read_list(path, stamp, language)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError, shown
-from fedhh.words.known_words import SCOWL70
+from fedhh.words.known_words import list_name
 from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def load_population(
     population = read_population(
         Path(path), columns=columns, separator=separator, fold_case=fold_case, language=language
     )
-    return without_known(population, known or list_of(language), language)[0]
+    return without_known(population, known or list_name(language), language)[0]
 
 
 def population_from(
@@ -157,12 +157,7 @@ def population_from(
     population = population_of_table(
         rows, columns=columns, fold_case=fold_case, language=language, name=name
     )
-    return without_known(population, known or list_of(language), language)[0]
-
-
-def list_of(language: str) -> str:
-    """Return the name of a language's list of known words."""
-    return SCOWL70 if language == ENGLISH else language
+    return without_known(population, known or list_name(language), language)[0]
 
 
 def removal_facts(facts: KnownRemoval) -> dict[str, Any]:

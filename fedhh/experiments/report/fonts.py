@@ -28,9 +28,9 @@ def make_readable(figure: Figure) -> None:
         missing = [c for c in dict.fromkeys(text) if not (c.isascii() or _has(_usual(), c))]
         if not missing:
             continue
-        fonts: list[str] = []
+        fonts = list(artist.get_fontfamily())
         for letter in missing:
-            if any(_has(font, letter) for font in fonts):
+            if any(_has(font, letter) for font in fonts[1:]):
                 continue
             font = _font_with(letter)
             if font is None:
@@ -38,7 +38,7 @@ def make_readable(figure: Figure) -> None:
             else:
                 fonts.append(font)
         artist.set_text(text)
-        artist.set_fontfamily([*artist.get_fontfamily(), *fonts])
+        artist.set_fontfamily(fonts)
 
 
 def _usual() -> str:

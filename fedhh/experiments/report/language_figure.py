@@ -27,11 +27,11 @@ from fedhh.experiments.report.style import (
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.columns import follows, has_numbers, varying
 from fedhh.experiments.sweep.intervals import summarize
+from fedhh.experiments.sweep.plan import LANGUAGE
 from fedhh.validation import InputError
 from fedhh.words.languages import NAMES
 
 NAME = "languages"
-LANGUAGE = "population.language"
 
 _COVERAGE, _CEILING = "coverage", "ceiling_coverage"
 _SHARE = "share_of_ceiling"

@@ -284,7 +284,7 @@ def measure(
         min_clients=min_clients,
         words_with_min_clients=len(wanted),
         item_coverage=_ratio(int(table["is_target"].sum()), num_words),
-        alphabet_size=truth.alphabet_size,
+        alphabet_size=truth.alphabet.size,
         mean_word_length=truth.mean_word_length,
         top=_top(table, truth, [k for k in top_k if k <= len(truth.words)]),
         **shares,

@@ -111,11 +111,6 @@ class Truth:
         holders[ids >= 0] = self.clients[ids[ids >= 0]]
         return holders
 
-    @property
-    def alphabet_size(self) -> int:
-        """Symbols of the protocol's alphabet, the end symbol included."""
-        return self._alphabet.size
-
     @cached_property
     def mean_word_length(self) -> float | None:
         """Mean symbols of the lexicon's spellable words, each as often as it is contributed."""

@@ -347,10 +347,8 @@ def _with_varied(cells: list[Cell], axes: list[Axis]) -> tuple[Cell, ...]:
     by_language = _BY_LANGUAGE if LANGUAGE in paths else ()
     for path in dict.fromkeys(path for dump in dumps for path in dump):
         section = path.split(".")[0]
-        if section in NO_AXES or path in paths or (section == PROTOCOL in paths):
+        if section in NO_AXES or path in (*paths, *by_language) or (section == PROTOCOL in paths):
             # Where whole protocols vary, their labels stand for their settings.
-            continue
-        if path in by_language:
             continue
         if len({json.dumps(dump.get(path)) for dump in dumps}) > 1:
             paths.append(path)

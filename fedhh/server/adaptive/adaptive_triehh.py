@@ -280,6 +280,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             found = found.append(self._guessed(self._belief(run), query, aggregate, noise))
         if query.layer == self._first_layer:
             found = found.append(self._listed_found(query, aggregate, noise, found.codes))
+        # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
     def _seen(

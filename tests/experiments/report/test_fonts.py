@@ -24,6 +24,10 @@ def test_another_font_is_taken_where_the_usual_one_lacks_a_letter(figure, monkey
     fonts.make_readable(figure)
     assert artist.get_fontfamily()[-1] == "DejaVu Serif"
     assert artist.get_text() == "é"
+    # A figure is saved in several formats.
+    families = artist.get_fontfamily()
+    fonts.make_readable(figure)
+    assert artist.get_fontfamily() == families
 
 
 def test_what_the_usual_font_has_stays_as_it_is(figure):
