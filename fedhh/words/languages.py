@@ -26,9 +26,10 @@ _WITH_DOTLESS_I = ("tr", "az")
 
 def check_language(language: str) -> None:
     """Raise InputError unless a text is a language's code."""
-    if not re.fullmatch(r"[a-z]{2,8}(?:[-_][a-z0-9]{2,8})*", language, re.ASCII | re.IGNORECASE):
+    if not re.fullmatch(r"[a-z]{2,8}(?:[-_][a-z0-9]{2,8})*", language, re.ASCII):
         raise InputError(
-            f"Expected a language's code such as 'de', got language={shown(language)}."
+            f"Expected a language's code in lower case such as 'de', got "
+            f"language={shown(language)}."
         )
 
 

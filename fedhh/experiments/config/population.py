@@ -181,6 +181,11 @@ def population_model(config: PopulationConfig) -> PopulationModel:
                 "remove the key."
             )
     if config.source in _LISTED:
+        if config.language != ENGLISH:
+            raise InputError(
+                f"population.language = {shown(config.language)}: expected {ENGLISH!r} for the "
+                f"words of {config.source}; remove the key."
+            )
         if config.known != "none":
             raise InputError(
                 f'population.known = {config.known!r}: expected "none", since all words of '
@@ -204,7 +209,9 @@ def own_list(model: PopulationModel) -> str:
 
 def has_none_of(known: str, model: PopulationModel) -> bool:
     """Return whether no word of a synthetic population is in a list of known words."""
-    return known == NO_WORDS or Path(known).name == own_list(model)
+    if known in shipped_lists():
+        return known in (NO_WORDS, own_list(model))
+    return model.known is not None and load_known(known, model.known.language) == model.known
 
 
 def _known_in(config: PopulationConfig) -> KnownWords:

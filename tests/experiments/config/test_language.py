@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from fedhh.experiments.config.load import parse_config
-from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.population import (
+    build_population,
+    check_population,
+    has_none_of,
+    population_model,
+)
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.validation import InputError
 from fedhh.words.known_words import shipped_list
+from fedhh.words.languages import check_language
 
 
 def parsed(protocol="adaptive-triehh", **population):
@@ -66,3 +72,37 @@ def test_a_language_without_a_list_takes_a_file(tmp_path):
     assert protocol._public_list is protocol.known_words
     assert protocol.known_words.name == "polish.txt"
     assert not protocol.known_words.contains_all(population.lexicon.words).any()
+
+
+def test_a_users_file_is_not_a_shipped_list_whatever_its_name(tmp_path):
+    file = tmp_path / "de"
+    file.write_text("haus\nbaum\n")
+    model = population_model(parsed(language="de").population)
+    assert has_none_of("de", model)
+    assert has_none_of("none", model)
+    assert not has_none_of(str(file), model)
+
+
+def test_a_users_list_is_known_again_by_its_words(tmp_path):
+    import wordfreq
+
+    words = wordfreq.top_n_list("pl", 5_000)
+    file, other = tmp_path / "polish.txt", tmp_path / "other" / "polish.txt"
+    file.write_text("\n".join(words))
+    other.parent.mkdir()
+    other.write_text("\n".join(words[1:]))
+    model = population_model(parsed(language="pl", known=str(file)).population)
+    assert has_none_of(str(file), model)
+    assert not has_none_of(str(other), model)
+
+
+@pytest.mark.parametrize("source", ["wordfreq-tail", "zipf"])
+def test_listed_words_are_of_no_other_language(source):
+    config = parsed(source=source, language="tr").population
+    with pytest.raises(InputError, match=f"'tr': expected 'en' for the words of {source}; remove"):
+        check_population(config)
+
+
+def test_a_code_in_capitals_has_no_rules_of_case():
+    with pytest.raises(InputError, match="in lower case such as 'de', got language='TR'"):
+        check_language("TR")
