@@ -201,9 +201,14 @@ def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str
     return list(section.model_fields)
 
 
-def apply_settings(table: dict[str, Any], settings: Sequence[str]) -> None:
-    """Put ``section.key=value`` each into a table; the value is read as TOML, else as text."""
-    put_settings(table, dict(_parse_setting(setting) for setting in settings))
+def apply_settings(table: dict[str, Any], settings: Sequence[str]) -> list[str]:
+    """Put ``section.key=value`` each into a table, and return the paths.
+
+    A value is read as TOML, else as text.
+    """
+    values = dict(_parse_setting(setting) for setting in settings)
+    put_settings(table, values)
+    return list(values)
 
 
 def put_settings(table: dict[str, Any], values: dict[str, Any]) -> None:

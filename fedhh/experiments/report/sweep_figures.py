@@ -15,6 +15,7 @@ from fedhh.experiments.report.gboard import published_to_compare
 from fedhh.experiments.report.heat_map import draw_map, map_layout
 from fedhh.experiments.report.language_figure import NAME as LANGUAGES
 from fedhh.experiments.report.language_figure import draw_languages, has_languages
+from fedhh.experiments.report.map_bounds import bounds_of_map
 from fedhh.experiments.report.price_of_trust import COVERAGE, draw_price, has_price
 from fedhh.experiments.report.price_of_trust import NAME as PRICE
 from fedhh.experiments.report.style import write_figure
@@ -111,7 +112,8 @@ def figures_of(
             stated = to_compare if metric == COVERAGE else ()
             drawn[metric] = partial(draw_metric, table, layout, metric, to_compare=stated)
         if over is not None and (in_place_of_lines or metric == shown[0]):
-            drawn[f"{metric}_map"] = partial(draw_map, grid, over, metric)
+            beside = bounds_of_map(grid, description, over) if metric == COVERAGE else []
+            drawn[f"{metric}_map"] = partial(draw_map, grid, over, metric, beside=beside)
     if not in_place_of_lines and layout.settings and has_tradeoff(grid):
         drawn["tradeoff"] = partial(draw_tradeoff, table, layout)
     gains = sampling_gains(table, description["axes"])

@@ -53,7 +53,7 @@ from fedhh.experiments.sweep.directory import (
     read_timed_results,
     with_server_seconds,
 )
-from fedhh.experiments.sweep.plan import drop_populations
+from fedhh.experiments.sweep.plan import drop_populations, fix_axes
 from fedhh.system.files import is_there, write_text
 from fedhh.validation import InputError
 
@@ -74,11 +74,11 @@ class SweepKind(Kind):
         return SWEEP in table or kind_of_table(table) == "run"
 
     def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
-        """Return a sweep's file with some changes."""
+        """Return a sweep's file with some changes; what is set varies no more."""
         if request.data is not None:
             use_data(table, request.data)
             drop_populations(table)
-        apply_settings(table, request.settings)
+        fix_axes(table, apply_settings(table, request.settings))
         return table
 
     def study(self, source: Source, request: Request) -> SweepStudy:

@@ -150,17 +150,43 @@ def drop_populations(table: dict[str, Any]) -> None:
 
     With an axis over ``population.source`` goes all that is linked with it.
     """
-    sweep = table.get(SWEEP)
-    if not isinstance(sweep, dict):
-        return
-    if isinstance(sweep.get("axes"), dict) and _SOURCE in (axes := dict(by_path(sweep["axes"]))):
-        sweep["axes"] = {path: values for path, values in axes.items() if path != _SOURCE}
+    sweep = _without_axes(table, [_SOURCE])
     if isinstance(sweep.get("linked"), list):
         sweep["linked"] = [
             group
             for group in sweep["linked"]
             if not (isinstance(group, dict) and _SOURCE in dict(by_path(group)))
         ]
+
+
+def fix_axes(table: dict[str, Any], paths: Sequence[str]) -> None:
+    """Take the axes over paths that a command gives a value out of a sweep's table.
+
+    Raises:
+        InputError: Such a path is varied together with others.
+    """
+    sweep = _without_axes(table, paths)
+    linked = sweep.get("linked")
+    for group in linked if isinstance(linked, list) else ():
+        varied = [path for path, _ in by_path(group)] if isinstance(group, dict) else []
+        if given := next((path for path in paths if path in varied), ""):
+            others = ", ".join(path for path in varied if path != given)
+            raise InputError(
+                f"Expected no --set {given}, since the sweep varies it together with {others}; "
+                "remove it, or change the sweep's file."
+            )
+
+
+def _without_axes(table: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:
+    """Return `[sweep]` of a table, whose axes over some paths are taken out; empty if none."""
+    sweep = table.get(SWEEP)
+    if not isinstance(sweep, dict):
+        return {}
+    if isinstance(sweep.get("axes"), dict):
+        axes = dict(by_path(sweep["axes"]))
+        if not axes.keys().isdisjoint(paths):
+            sweep["axes"] = {path: values for path, values in axes.items() if path not in paths}
+    return sweep
 
 
 def parse_sweep(

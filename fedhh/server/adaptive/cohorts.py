@@ -22,7 +22,7 @@ _LARGE_DOMAIN = 100_000
 
 _DETECTABLE = 2.5
 _PREFIXES_PER_WORD = 0.15
-_FEWEST_PREFIXES, _MOST_PREFIXES = 2_000, 30_000
+_FEWEST_PREFIXES, _MOST_PREFIXES = 1_000, 30_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ def fitting_eta(spec: OracleSpec, *, max_items: int, num_clients: int) -> int:
     The least share of clients that an estimate by all of them could tell from nothing is 2.5
     standard deviations of its noise. Words of that share, with B of them for each client, would
     be as many as B over the share. A seventh of that is kept, since clients hold less than B
-    words and most are held by more; and between 2,000 and 30,000.
+    words and most are held by more; and between 1,000 and 30,000.
 
     Args:
         spec: The randomizer of a report.

@@ -176,6 +176,21 @@ def test_a_sweep_needs_its_table_and_one_source():
         preset_text("epsilonn", SWEEPS)
 
 
+def test_what_is_set_varies_no_more(tmp_path: Path):
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        '[sweep.axes]\n"population.clients" = [1_000, 2_000]\nprivacy.local_epsilon = [2, 8]\n'
+        '[[sweep.linked]]\n"protocol.max_items" = [1, 2]\n"protocol.sampler" = '
+        '["greedy", "random"]\n'
+    )
+    table, _ = load_sweep_table(file, settings=["population.clients=5_000", "seed=3"])
+    sweep = parse_sweep(table, "test")
+    assert sweep.axes == ("privacy.local_epsilon", "protocol.max_items", "protocol.sampler")
+    assert [cell.config.population.clients for cell in sweep.cells] == [5_000] * 4
+    with pytest.raises(InputError, match=r"no --set protocol.max_items, .* with protocol.sampler;"):
+        load_sweep_table(file, settings=["protocol.max_items=5"])
+
+
 def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
     file = tmp_path / "words.csv"
     file.write_text("user,word,count\n1,lol,2\n")
