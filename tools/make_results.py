@@ -39,11 +39,23 @@ _TABLES = {
     "best-settings": ("comparison",),
     "trust-models": ("comparison",),
     "user-level": ("comparison",),
+    "small": ("comparison",),
 }
 _IRC = "ubuntu_irc.parquet"
 _FROM_IRC = ("--data", _IRC)
+_SMALL = "small-populations"
 # A preset with other options, by the name of the folder.
 _VARIANTS = {
+    "small": (_SMALL, ()),
+    "small-10m": (_SMALL, ("--set", "population.clients=10_000_000", "--seeds", "1")),
+    "small-100m": (
+        _SMALL,
+        (
+            *("--protocol", "LDP TrieHH", "--protocol", "Adaptive TrieHH", "--seeds", "1"),
+            *("--set", "population.clients=100_000_000"),
+            *("--set", "simulation.drawn_clients=1_000_000"),
+        ),
+    ),
     "field-irc": ("field", _FROM_IRC),
     "field-central-irc": ("field-central", _FROM_IRC),
     "field-published-irc": ("field-published", _FROM_IRC),
