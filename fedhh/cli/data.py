@@ -23,6 +23,7 @@ from fedhh.cli.options import (
     changes,
 )
 from fedhh.validation import InputError, require_between
+from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 LONGEST_DEPTH = 1_000
 """Of `fedhh data describe`: all words are held in arrays of so many symbols."""
+
+LEAST_MEMORY, MOST_MEMORY = 0.25, 4096.0
+"""Of `fedhh data prepare`: GiB."""
 
 MOST_SAMPLES = 100
 """Of `fedhh data prepare`: messages whose words are shown."""
@@ -58,6 +62,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
 ) -> None:
     """Say what a file holds, what of it a run can find, and what would help before one.
 
+    Of a prepared directory, every byte is checked, and a million clients are described.
+
     Example: fedhh data describe words.parquet
     Example: fedhh data describe chat.csv --sep ';' --column user=Sender
     --column text=Message
@@ -67,7 +73,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.cli.text_tables import print_result
     from fedhh.clients.populations.describe import describe as summarize
     from fedhh.clients.populations.known_words import load_known, remove_known
-    from fedhh.experiments.config.client_file import load_content
+    from fedhh.experiments.config.client_file import load_content, looked_at
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
     from fedhh.experiments.study.parts import Line
@@ -82,7 +88,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
-    content = load_content(config.population)
+    content = looked_at(load_content(config.population))
     known_words = load_known(config.population.known, config.population.language)
     target = remove_known(content.population, known_words)[0]
     notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
@@ -131,9 +137,10 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="[IN] OUT",
+            metavar="[IN...] OUT",
             help="A file with columns user and text, left out with --git, --mbox or --chat; and "
-            "where counted words go: user, word, count.",
+            "where counted words go: user, word, count. Or files and directories of any size, of "
+            "texts or counted words; and a directory to map, a name without extension.",
         ),
     ],
     git: Annotated[
@@ -156,9 +163,15 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         typer.Option(
             metavar="TEXT",
             help="Of --git, --mbox and --chat: what authors are hashed with, at least 16 symbols, "
-            "the same for files to be joined; else random, and not kept.",
+            "the same for files to be joined; of a directory, the key of its order; else random, "
+            "and not kept.",
         ),
     ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(metavar="GIB", help="Of a directory: what sorting takes of memory."),
+    ] = None,
+    fold_case: FoldCaseOption = False,
     samples: Annotated[
         int, typer.Option(help="Of --git, --mbox and --chat: messages to show the words of.")
     ] = 3,
@@ -171,6 +184,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     """Turn text into counted words; docs/populations.md states the tokenisation.
 
     Example: fedhh data prepare messages.jsonl words.parquet
+    Example: fedhh data prepare parts/ prepared
     Example: fedhh data prepare --git project --git other words.parquet
     """
     from fedhh.cli.console import open_console, print_wrapped, print_written
@@ -183,6 +197,23 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.experiments.config.load import load_config
 
     sources = Sources(git=git or (), mbox=mbox or (), chats=chat or ())
+    if not sources and len(files) > 1 and _is_directory(files[-1]):
+        _prepare_directory(
+            files,
+            columns=columns,
+            separator=separator,
+            fold_case=fold_case,
+            language=language,
+            salt=salt,
+            memory=memory,
+        )
+        return
+    if memory is not None or fold_case:
+        option = "--fold-case" if fold_case else "--memory"
+        raise InputError(
+            f"Expected {option} with a directory as OUT, got {files[-1]}; remove the option, or "
+            "the file's extension."
+        )
     source, out = _in_and_out(files, sources, has_layout=bool(columns or separator), salt=salt)
     require_between(0, MOST_SAMPLES, samples=samples)
     config = load_config(settings=changes(language=language, alphabet=alphabet))
@@ -225,6 +256,52 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         print_wrapped(open_console(), line)
 
 
+def _prepare_directory(
+    files: list[Path],
+    *,
+    columns: list[str] | None,
+    separator: str | None,
+    fold_case: bool,
+    language: str | None,
+    salt: str | None,
+    memory: float | None,
+) -> None:
+    """Write a directory that whoever answers maps, from files of any size."""
+    from fedhh.cli.console import open_console, print_wrapped, print_written
+    from fedhh.cli.description import dropped_lines
+    from fedhh.clients.reading.columns import Layout, parse_columns
+    from fedhh.clients.reading.preparing import prepare_files
+
+    if memory is not None:
+        require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
+    *sources, out = files
+    layout = Layout(
+        columns=parse_columns(columns or ()),
+        separator=separator,
+        fold_case=fold_case,
+        language=language or ENGLISH,
+    )
+    most = None if memory is None else int(memory * 2**30)
+    prepared = prepare_files(sources, out, layout, salt=salt, memory=most)
+    print_written(out)
+    manifest, texts = prepared.manifest, prepared.texts
+    print_wrapped(
+        open_console(),
+        f"{manifest.clients:,} users, {manifest.words:,} words typed {manifest.contributions:,} "
+        f"times, {manifest.rows:,} rows",
+    )
+    if texts.empty_texts:
+        line = f"{texts.empty_texts:,} of {texts.texts:,} texts hold no word"
+        print_wrapped(open_console(), line)
+    for line in dropped_lines(texts.dropped, manifest.contributions):
+        print_wrapped(open_console(), line)
+
+
+def _is_directory(out: Path) -> bool:
+    """Return whether OUT names a directory to be made: it has no extension."""
+    return not out.suffix
+
+
 def _in_and_out(
     files: list[Path], sources: Sources, *, has_layout: bool, salt: str | None
 ) -> tuple[Path | None, Path]:
@@ -249,10 +326,21 @@ def _in_and_out(
 
 @data.command()
 def synthesize(
-    out: FileArgument,
-    source: Annotated[str, typer.Option(help="chat, keyboard60d, tweet or post.")] = "chat",
+    out: Annotated[
+        Path,
+        typer.Argument(
+            help="Parquet, CSV, CSV.gz or JSON Lines; or a directory to map, a name without "
+            "extension, for more clients than memory holds."
+        ),
+    ],
+    source: Annotated[
+        str, typer.Option(help="chat, keyboard60d, tweet, post, wordfreq-tail or zipf.")
+    ] = "chat",
     clients: Annotated[int, typer.Option(help="How many clients to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    language: Annotated[
+        str | None, typer.Option("--language", help="Of the words, by its code; en if not said.")
+    ] = None,
 ) -> None:
     """Write a synthetic population: its clients' unknown words.
 
@@ -261,8 +349,14 @@ def synthesize(
     from fedhh.cli.console import print_written
     from fedhh.clients.populations.synthetic import synthetic_population
     from fedhh.clients.reading.sources import write_population
+    from fedhh.clients.reading.synthesizing import prepare_synthetic
+    from fedhh.experiments.config.population import synthetic_model
 
-    write_population(synthetic_population(source, clients, seed=seed), out)
+    model = synthetic_model(source, language or ENGLISH)
+    if _is_directory(out):
+        prepare_synthetic(model, clients, out, seed=seed)
+    else:
+        write_population(synthetic_population(model, clients, seed=seed), out)
     print_written(out)
 
 

@@ -15,6 +15,9 @@ from fedhh.validation import InputError
 LARGEST_SHUFFLED = 2**24
 """Clients whose random order is a shuffle that is held; of more, a keyed permutation."""
 
+CHUNK = 2**12
+"""Clients that are asked together where a population of more is stored in a random order."""
+
 _AT_ONCE = 2**14
 """Clients whose items are held to count them."""
 
@@ -22,7 +25,9 @@ _AT_ONCE = 2**14
 class ClientOrder:
     """The order in which a population's clients are asked in a run of some seed: a random one.
 
-    Or, where a cohort says so, by how much they typed.
+    Or, where a cohort says so, by how much they typed. Of a large population that is stored in a
+    random order, chunks of clients that follow each other are permuted, from a random first client
+    on: a cohort is as random a sample as any, and is read piece by piece.
     """
 
     def __init__(self, population: Population, *, seed: int) -> None:
@@ -43,9 +48,24 @@ class ClientOrder:
                     f"'heavy-first', got {self._population.num_clients:,}; ask in a random order."
                 )
             rng = generator(self._seed, Stream.COHORT, *_path(cohort))
+            if self._population.is_shuffled:
+                return self._by_chunks(np.arange(positions.start, positions.stop), rng)
             order = KeyedPermutation.draw(self._population.num_clients, rng=rng)
             return order.at(np.arange(positions.start, positions.stop))
         return self._client_order(cohort)[positions].astype(np.int64)
+
+    def _by_chunks(
+        self, positions: npt.NDArray[np.int64], rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        """Return the clients at positions; those beyond the last whole chunk come last."""
+        num_clients = self._population.num_clients
+        whole = num_clients // CHUNK
+        start = int(rng.integers(num_clients))
+        order = KeyedPermutation.draw(whole, rng=rng)
+        chunks = positions // CHUNK
+        is_whole = chunks < whole
+        chunks[is_whole] = order.at(chunks[is_whole])
+        return (chunks * CHUNK + positions % CHUNK + start) % num_clients
 
     def is_their_own(self, cohort: Cohort) -> bool:
         """Return whether clients are asked by their numbers, which is as good as a random order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,14 @@ class ClientWorker:
         self._query: Query | None = None
         self._answerer: Answerer | None = None
         self._order = ClientOrder(population, seed=seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is made of the population's words stays here: each node makes it of its own.
+        return {**self.__dict__, "_words": None, "_query": None, "_answerer": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._words = WordMatcher(self._population.lexicon)
 
     def answer(
         self,

@@ -83,12 +83,17 @@ class Population(ABC):
         unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
         exchangeable: Whether clients are independent draws of one distribution, so that asking them
             in their own order is as good as asking them in a random one.
+        is_shuffled: Whether clients are stored in a random order, so that those who follow each
+            other are a random sample.
+        is_held: Whether all clients are in memory, and can be looked at at once.
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
     """
 
     name: str
     unit: str
     exchangeable: bool = False
+    is_shuffled: bool = False
+    is_held: bool = False
     drawn_from: int | None = None
 
     @property
@@ -172,7 +177,9 @@ class Population(ABC):
 
 
 class StoredPopulation(Population):
-    """A population held in memory."""
+    """A population held as compressed sparse rows, in memory."""
+
+    is_held = True
 
     def __init__(
         self,
@@ -351,11 +358,7 @@ class StoredPopulation(Population):
         Raises:
             InputError: There are not so many clients.
         """
-        if not 1 <= size <= self.num_clients:
-            raise InputError(
-                f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
-                f"{self.name}, got population.clients={size:,}."
-            )
+        self._require_size(size)
         if size == self.num_clients:
             return self
         drawn = self.block(np.sort(rng.permutation(self.num_clients)[:size]))
@@ -370,3 +373,10 @@ class StoredPopulation(Population):
             drawn_from=self.num_clients,
         )
         return sample.keep_words(sample.word_clients > 0)
+
+    def _require_size(self, size: int) -> None:
+        if not 1 <= size <= self.num_clients:
+            raise InputError(
+                f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
+                f"{self.name}, got population.clients={size:,}."
+            )

@@ -82,6 +82,13 @@ def user_rows(column: pa.ChunkedArray, path: Path) -> UserRows:
         offsets = _offsets(column.to_numpy())
         if offsets is not None:
             return UserRows(num_clients=len(offsets) - 1, offsets=offsets)
+    codes, users = encoded_users(column, path)
+    num_clients, numbers = _renumber_by_first_row(codes, len(users))
+    return UserRows(num_clients=num_clients, numbers=numbers)
+
+
+def encoded_users(column: pa.ChunkedArray, path: Path) -> tuple[Ids, pa.Array]:
+    """Return whose each row is, as codes into what users are called; refuses as `user_rows`."""
     encoded = dictionary_encoded(column)
     refuse_nulls(encoded, "user", path)
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -90,8 +97,7 @@ def user_rows(column: pa.ChunkedArray, path: Path) -> UserRows:
         _refuse_text(codes, users, "user", path)
         blank = np.asarray(pc.equal(users, "").to_numpy(zero_copy_only=False))
         refuse_first(blank[codes], "Expected a user, got none", path)
-    num_clients, numbers = _renumber_by_first_row(codes, len(users))
-    return UserRows(num_clients=num_clients, numbers=numbers)
+    return codes, users
 
 
 def _offsets(numbers: npt.NDArray[np.integer[Any]]) -> Ids | None:

@@ -38,6 +38,7 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 # Of bytes; the longest line that can be read.
 _BLOCK_SIZE = LONGEST_LINE
 _ROWS_AT_ONCE = 2**18
+_ROWS_OF_PIECE = 2**20
 # Each has a dictionary of its words, as large as it gets.
 _ROWS_PER_GROUP = 2**26
 _LARGEST_DICTIONARY = 2**30
@@ -129,6 +130,23 @@ def read_columns(path: Path, names: Mapping[str, str], separator: str | None = N
         return _format_of(path).read(path, names, separator_of(separator))
 
 
+def column_pieces(
+    path: Path, names: Mapping[str, str], separator: str | None = None
+) -> Iterator[pa.Table]:
+    """Yield what `read_columns` returns in pieces, so that a Parquet file need not fit in memory.
+
+    A file of another format is one piece.
+    """
+    if _format_of(path) is not _PARQUET:
+        yield read_columns(path, names, separator)
+        return
+    with readable(path), opened(path) as raw, pa.parquet.ParquetFile(raw) as file:
+        _require_types(file.schema_arrow, names, path)
+        for batch in file.iter_batches(_ROWS_OF_PIECE, columns=list(names.values())):
+            piece = pa.Table.from_batches([batch])
+            yield piece.select(list(names.values())).rename_columns(list(names))
+
+
 def write_rows(path: Path, rows: pa.Table) -> None:
     """Write columns user, word (one dictionary array) and count in the extension's format.
 
@@ -207,13 +225,16 @@ def _read_parquet(path: Path, names: Mapping[str, str], _: str) -> pa.Table:
     # Only string columns follow `read_dictionary`; others are left as they are. Of a path, Arrow
     # would take folders like "user=7" for columns, so it gets a file.
     with opened(path) as raw:
-        schema = pa.parquet.read_schema(raw)
-        for role, name in names.items():
-            require_type(role, name, schema.field(name).type, path)
+        _require_types(pa.parquet.read_schema(raw), names, path)
         raw.seek(0)
         with pa.parquet.ParquetFile(raw, read_dictionary=texts) as file:
             table = file.read(columns=list(names.values()))
     return table.select(list(names.values())).rename_columns(list(names))
+
+
+def _require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> None:
+    for role, name in names.items():
+        require_type(role, name, schema.field(name).type, path)
 
 
 def require_type(role: str, name: str, column_type: Any, path: Path) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError, shown
 from fedhh.words.known_words import list_name
 from fedhh.words.languages import ENGLISH
+
+_LOOKED_AT = 1_000_000
+"""Clients of a prepared population that are described."""
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +32,12 @@ def load_file(config: PopulationConfig) -> StoredPopulation:
 
 
 def load_content(config: PopulationConfig) -> FileContent:
-    """Return all clients and words of a file, and what of its texts is no word."""
-    from fedhh.clients.reading.sources import read_file
+    """Return all clients and words of a file, and what of its texts is no word.
+
+    Of a prepared directory, its clients where they lie.
+    """
+    from fedhh.clients.populations.prepared import is_prepared, open_prepared
+    from fedhh.clients.reading.sources import FileContent, read_file
 
     if config.columns.day is not None:
         raise InputError(
@@ -36,7 +45,34 @@ def load_content(config: PopulationConfig) -> FileContent:
             "since a run takes the words of all days; remove the key, or use fedhh longitudinal "
             "run."
         )
-    return read_file(Path(config.source), layout_of(config))
+    path = Path(config.source)
+    if is_prepared(path):
+        refuse_layout(config)
+        return FileContent(population=open_prepared(path, config.language))
+    if path.is_dir():
+        raise InputError(
+            f"Expected a file of clients or a prepared directory, got the directory {path}; "
+            f"prepare it with fedhh data prepare {path} OUT, and use OUT."
+        )
+    return read_file(path, layout_of(config))
+
+
+def looked_at(content: FileContent) -> FileContent:
+    """Return what can be looked at at once: of a prepared population that is verified, a sample.
+
+    Raises:
+        InputError: A file of a prepared directory is damaged.
+    """
+    from fedhh.clients.populations.prepared import PreparedPopulation, verify
+
+    population = content.population
+    if not isinstance(population, PreparedPopulation):
+        return content
+    verify(population.directory)
+    size = min(population.num_clients, _LOOKED_AT)
+    return replace(
+        content, population=population.sample_clients(size, rng=np.random.default_rng(0))
+    )
 
 
 class KeptFile:

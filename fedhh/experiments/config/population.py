@@ -35,9 +35,10 @@ from fedhh.words.known_words import (
     SCOWL70,
     KnownWords,
     language_list,
+    list_name,
     shipped_lists,
 )
-from fedhh.words.languages import ENGLISH
+from fedhh.words.languages import ENGLISH, check_language
 
 _VOCABULARY = 60_000
 
@@ -104,11 +105,20 @@ def synthetic_population(
     Raises:
         InputError: The preset is unknown, or the population would have 2^31 or more new words.
     """
-    if isinstance(preset, str):
-        require_choice((*population_presets(), *_LISTED), preset=preset)
-        known = "none" if preset in _LISTED else "scowl70"
-        preset = population_model(PopulationConfig(source=preset, known=known))
-    return synthetic.synthetic_population(preset, num_clients, seed=seed)
+    model = synthetic_model(preset) if isinstance(preset, str) else preset
+    return synthetic.synthetic_population(model, num_clients, seed=seed)
+
+
+def synthetic_model(preset: str, language: str = ENGLISH) -> PopulationModel:
+    """Return the model of a preset that types a language's words.
+
+    Raises:
+        InputError: The preset is unknown, or its words are of no such language.
+    """
+    require_choice((*population_presets(), *_LISTED), preset=preset)
+    known = NO_WORDS if preset in _LISTED else list_name(language)
+    check_language(language)
+    return population_model(PopulationConfig(source=preset, known=known, language=language))
 
 
 def check_population(config: PopulationConfig) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
-from fedhh.clients.populations.population import Ids, Population, StoredPopulation
+from fedhh.clients.populations.population import Ids, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of, settle
@@ -267,7 +267,7 @@ def share_std_error(population: Population, held: Ids) -> float:
     It is of the clients' draw, each with all that it contributes, by the variance of a ratio. Of
     clients that are not held in memory, which are many, it is 0.
     """
-    if not isinstance(population, StoredPopulation):
+    if not population.is_held:
         return 0.0
     rows = population.block(np.arange(population.num_clients))
     sizes = np.diff(rows.offsets)

@@ -146,6 +146,9 @@ class RunStudy(Study):
         """Return what is known before a run on a file; nothing without a file."""
         if file.content is None or not isinstance(population, StoredPopulation):
             return ()
+        if not population.is_held:
+            # Nothing is looked up of clients that may be more than memory holds.
+            return ()
         return preflight_of_configs(self.configs, population, file.content).parts
 
     def _least_answers(self, settled: Sequence[AnyProtocol], num_clients: int) -> Sequence[Part]:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedhh import plugins
+from fedhh.clients.populations.prepared import MANIFEST, is_prepared
 from fedhh.experiments.config.load import parse_config, put_settings
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.toml_file import parse_toml
@@ -299,7 +300,11 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
     files = set()
     for cell in sweep.to_run:
         files |= {cell.config.population.source, cell.config.population.known}
-    hashes = {name: file_hash(Path(name)) for name in sorted(files) if Path(name).is_file()}
+    # Of a prepared population, its manifest says what is in the others.
+    paths = {
+        name: Path(name) / MANIFEST if is_prepared(Path(name)) else Path(name) for name in files
+    }
+    hashes = {name: file_hash(paths[name]) for name in sorted(paths) if paths[name].is_file()}
     made = {"schema_version": SCHEMA_VERSION, "configuration": sweep.key, "files": hashes}
     modules = {
         path: hashlib.sha256(text.encode()).hexdigest() for path, text in plugins.sources().items()

@@ -177,14 +177,14 @@ def side_by_side(
 
 
 def fits_with_others(population: Population | None) -> bool:
-    """Return whether a population is held in memory and leaves room for runs next to it.
+    """Return whether a population leaves room for runs next to it.
 
-    A virtual population counts its words once for evaluation; cells in parallel would each
-    count again.
+    One that is mapped does, and one in memory may. A virtual population counts its words once for
+    evaluation; cells in parallel would each count again.
     """
     if not isinstance(population, StoredPopulation):
         return False
-    return rows_fit(int(population.items.offsets[-1]))
+    return not population.is_held or rows_fit(int(population.items.offsets[-1]))
 
 
 def rows_fit(rows: float) -> bool:

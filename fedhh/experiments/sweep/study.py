@@ -150,7 +150,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
     try:
         content = store.content(first.population)
         population = store.get(first).population
-        if not isinstance(population, StoredPopulation):
+        if not isinstance(population, StoredPopulation) or not population.is_held:
             return None
         smallest: dict[str, tuple[tuple[int, float], Cell]] = {}
         for cell in plan.to_run:

@@ -1,0 +1,348 @@
+"""Makes prepared populations from files of any size, in any order of users, by external sorting.
+
+DuckDB sorts the rows by a keyed hash of their users, in memory of a bounded size and on disk beyond
+it. Words are brought to their form, and rows are refused, by the rules of reading a file.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from fedhh.clients.populations.prepared import Manifest
+from fedhh.clients.populations.prepared_writer import PreparedWriter
+from fedhh.clients.reading.columns import Layout, find_columns
+from fedhh.clients.reading.rows import (
+    Whole,
+    count_rows,
+    encoded_users,
+    formed_rows,
+    refuse_bytes,
+    refuse_nulls,
+    rows_with_a_word,
+    word_rows,
+)
+from fedhh.clients.reading.sources import with_late_counts
+from fedhh.clients.reading.tables import column_pieces, readable, require_known_extension
+from fedhh.clients.reading.tokens import tokenize_all
+from fedhh.system.files import is_there
+from fedhh.system.machine import memory_bytes
+from fedhh.system.stopping import before_leaving
+from fedhh.validation import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LARGEST_COUNT = 2**31 - 1
+_ROWS_AT_ONCE = 2**20
+_SHARE_OF_MEMORY = 0.4
+"""Of the machine's, what DuckDB takes before it goes on on disk."""
+
+_SORTED = """
+    SELECT k.high, k.low, w.id, sum(k.count)::BIGINT AS count
+    FROM rows k LEFT JOIN words w USING (word)
+    GROUP BY ALL ORDER BY k.high, k.low, w.id NULLS LAST
+"""
+_unfinished: set[Path] = set()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Piece:
+    """Some rows: whose, which word, how often.
+
+    Attributes:
+        users: ``(rows,)`` text.
+        words: Distinct words.
+        word_ids: ``(rows,)`` into ``words``; -1 for a user that may hold nothing.
+        counts: ``(rows,)``, at least 1 where there is a word.
+    """
+
+    users: pa.Array
+    words: list[str]
+    word_ids: Whole
+    counts: Whole
+
+
+@dataclass(kw_only=True, eq=False)
+class Texts:
+    """What of texts is no word, collected while they are read."""
+
+    texts: int = 0
+    empty_texts: int = 0
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What was prepared.
+
+    Attributes:
+        manifest: Of the directory.
+        texts: What of texts is no word; nothing of counted words.
+    """
+
+    manifest: Manifest
+    texts: Texts
+
+
+def prepare_files(
+    sources: Sequence[Path], out: Path, layout: Layout, *, salt: str | None, memory: int | None
+) -> Prepared:
+    """Prepare the clients of files, or of all files in directories, as one population.
+
+    Users are compared as text: 7 and "7" are one. A CSV or JSON Lines file is read at once, a
+    Parquet file in pieces.
+
+    Args:
+        sources: Files, and directories whose files have known extensions, others being ignored.
+        out: Where the directory goes, and nothing stands.
+        layout: How the files are laid out.
+        salt: Key of the order of users; random, and not kept, if None.
+        memory: Bytes that sorting takes in memory; None for a share of the machine's.
+
+    Raises:
+        InputError: As `fedhh.clients.reading.sources.read_population`, or nothing can be written.
+    """
+    files = [file for source in sources for file in _files_of(source)]
+    texts = Texts()
+    pieces = (piece for file in files for piece in _pieces_of(file, layout, texts))
+    name = ", ".join(source.name for source in sources)
+    manifest = prepare_pieces(
+        pieces, out, name=name, language=layout.language, salt=salt, memory=memory,
+        made={"from": [str(source) for source in sources], "files": len(files)},
+    )  # fmt: skip
+    return Prepared(manifest=manifest, texts=texts)
+
+
+def prepare_pieces(
+    pieces: Iterable[Piece],
+    out: Path,
+    *,
+    name: str,
+    language: str,
+    made: dict[str, Any],
+    unit: str = "user",
+    salt: str | None = None,
+    memory: int | None = None,
+) -> Manifest:
+    """Write a prepared population from rows in any order; rows of one user and word are added up.
+
+    The directory appears whole or not at all.
+
+    Args:
+        pieces: The rows.
+        out: Where the directory goes, and nothing stands.
+        name: What a report calls the population.
+        language: By whose rules the words were brought to their form.
+        made: How it was made, for the manifest.
+        unit: What one client stands for.
+        salt: As for `prepare_files`, and so is ``memory``.
+        memory: Bytes.
+
+    Raises:
+        InputError: There is no row, counts of a word sum to 2^31 or more, or it cannot be written.
+    """
+    if is_there(out):
+        raise InputError(f"Expected a path where nothing stands, got {out}; name another one.")
+    try:
+        with _whole_directory(out) as place, closing(_database(place, memory)) as database:
+            _collect(database, pieces, salt or secrets.token_hex(16), out)
+            words = _words(database)
+            writer = PreparedWriter(place, words)
+            with closing(writer):
+                _write_sorted(database, writer, out)
+                manifest = writer.finish(name=name, unit=unit, language=language, made=made)
+    except OSError as error:
+        raise _unwritable(out, error.strerror or str(error)) from None
+    return manifest
+
+
+def _files_of(source: Path) -> list[Path]:
+    if not source.is_dir():
+        require_known_extension(source)
+        return [source]
+    found = []
+    for path in sorted(source.rglob("*")):
+        try:
+            require_known_extension(path)
+        except InputError:
+            continue
+        # What begins with a sign is no part of a data set by Spark's and Hive's rules.
+        if path.is_file() and not path.name.startswith((".", "_")):
+            found.append(path)
+    if not found:
+        raise InputError(
+            f"Expected Parquet, CSV or JSON Lines files in {source}, found none; name a directory "
+            "that has some."
+        )
+    return found
+
+
+def _pieces_of(path: Path, layout: Layout, texts: Texts) -> Iterator[Piece]:
+    names = with_late_counts(find_columns(path, layout), path)
+    with readable(path):
+        empty = True
+        for table in column_pieces(path, names, layout.separator):
+            if table.num_rows:
+                empty = False
+                yield _piece_of(table, path, layout, texts)
+        if empty:
+            raise InputError(f"Expected at least one row, got only a header in {path}.")
+
+
+def _piece_of(table: pa.Table, path: Path, layout: Layout, texts: Texts) -> Piece:
+    codes, called = encoded_users(table["user"], path)
+    called = called.cast(pa.string())
+    if "word" in table.column_names:
+        words, word_ids = formed_rows(*word_rows(table["word"], path), layout)
+        counts: Whole = np.ones(len(word_ids), dtype=np.int64)
+        if "count" in table.column_names:
+            counts = count_rows(table["count"], path)
+        rows_with_a_word(word_ids, counts, path)
+        return Piece(users=called.take(codes), words=words, word_ids=word_ids, counts=counts)
+    refuse_nulls(table["text"], "text", path)
+    refuse_bytes(table["text"], "text", path)
+    tokens = tokenize_all(table["text"], layout.language)
+    is_empty = tokens.sizes == 0
+    texts.texts += len(tokens.sizes)
+    texts.empty_texts += int(is_empty.sum())
+    texts.dropped.update(tokens.dropped)
+    # Who wrote nothing but empty texts is a user, too.
+    users = np.concatenate([np.repeat(codes, tokens.sizes), codes[is_empty]])
+    nothing = np.full(int(is_empty.sum()), -1)
+    counts = np.ones(len(users), dtype=np.int64)
+    counts[len(tokens.word_ids) :] = 0
+    return Piece(
+        users=called.take(users),
+        words=tokens.words,
+        word_ids=np.concatenate([tokens.word_ids, nothing]),
+        counts=counts,
+    )
+
+
+def _database(place: Path, memory: int | None) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    database = duckdb.connect(str(place / "rows.duckdb"))
+    most = memory or int(_SHARE_OF_MEMORY * memory_bytes())
+    database.execute(f"SET memory_limit = '{most // 2**20}MiB'")
+    database.execute("SET preserve_insertion_order = false")
+    database.execute("SET enable_progress_bar = false")
+    database.execute("SET temp_directory = ?", [str(place / "spilled")])
+    return database
+
+
+def _collect(
+    database: duckdb.DuckDBPyConnection, pieces: Iterable[Piece], salt: str, out: Path
+) -> None:
+    database.execute("CREATE TABLE rows (high UBIGINT, low UBIGINT, word VARCHAR, count BIGINT)")
+    for piece in pieces:
+        ids = pa.array(piece.word_ids.astype(np.int32), mask=piece.word_ids < 0)
+        words = pa.DictionaryArray.from_arrays(ids, pa.array(piece.words, type=pa.string()))
+        counts = pa.array(piece.counts.astype(np.int64))
+        table = pa.table({"called": piece.users, "word": words, "n": counts})
+        with _named(out):
+            database.register("piece", table)
+            database.execute(
+                "INSERT INTO rows SELECT md5_number_upper(? || called), "
+                "md5_number_lower(? || called), word, n FROM piece",
+                [salt, salt],
+            )
+            database.unregister("piece")
+
+
+def _words(database: duckdb.DuckDBPyConnection) -> list[str]:
+    """Number the distinct words in their order, and return them."""
+    query = "SELECT DISTINCT word FROM rows WHERE word IS NOT NULL ORDER BY word"
+    words: list[str] = database.sql(query).to_arrow_table()["word"].to_pylist()
+    # Arrow's text may be larger than one array holds.
+    table = pa.table({"word": words, "id": np.arange(len(words), dtype=np.int32)})
+    database.register("numbered", table)
+    database.execute("CREATE TABLE words AS SELECT * FROM numbered")
+    database.unregister("numbered")
+    return words
+
+
+def _write_sorted(database: duckdb.DuckDBPyConnection, writer: PreparedWriter, out: Path) -> None:
+    """Hand the rows over user by user; what a piece's last user still gets waits for the next."""
+    waiting: list[np.ndarray[Any, Any]] = [np.zeros(0, dtype=np.int64)] * 4
+    with _named(out):
+        batches = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
+        for batch in batches:
+            high, low = (batch.column(i).to_numpy().view(np.int64) for i in (0, 1))
+            ids = batch.column(2).fill_null(-1).to_numpy().astype(np.int64)
+            fresh = (high, low, ids, batch.column(3).to_numpy())
+            rows = [np.concatenate(each) for each in zip(waiting, fresh, strict=True)]
+            changes = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
+            last = int(changes[-1]) if len(changes) else 0
+            _add(writer, [each[:last] for each in rows], changes[:-1], out)
+            waiting = [each[last:] for each in rows]
+    if not len(waiting[0]):
+        raise InputError(f"Expected at least one row, got none for {out}.")
+    _add(writer, waiting, np.zeros(0, dtype=np.int64), out)
+
+
+def _add(writer: PreparedWriter, rows: list[np.ndarray[Any, Any]], changes: Any, out: Path) -> None:
+    _, _, ids, counts = rows
+    if not len(ids):
+        return
+    if counts.max() > _LARGEST_COUNT:
+        raise InputError(
+            f"Expected a client's counts of a word to sum to at most {_LARGEST_COUNT}, got "
+            f"{counts.max()} for {out}."
+        )
+    has_word = ids >= 0
+    sizes = np.add.reduceat(has_word.astype(np.int64), np.r_[0, changes])
+    writer.add(sizes, ids[has_word].astype(np.int32), counts[has_word].astype(np.int32))
+
+
+@contextmanager
+def _named(out: Path) -> Iterator[None]:
+    """Turn what DuckDB cannot do, for want of memory or disk, into one line."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise _unwritable(out, reason.rstrip(".")) from None
+
+
+def _unwritable(out: Path, reason: str) -> InputError:
+    return InputError(f"Expected a directory that can be written, got {out}: {reason}.")
+
+
+@contextmanager
+def _whole_directory(path: Path) -> Iterator[Path]:
+    """Yield an empty directory next to a path, renamed to it on success, removed on failure."""
+    before_leaving(_remove_unfinished)
+    if not path.parent.is_dir():
+        raise InputError(
+            f"Expected a directory that can be written, got {path}: No such file or directory."
+        )
+    place = path.with_name(f".{secrets.token_hex(8)}")
+    _unfinished.add(place)
+    try:
+        place.mkdir()
+        yield place
+        for name in ("rows.duckdb", "rows.duckdb.wal"):
+            (place / name).unlink(missing_ok=True)
+        shutil.rmtree(place / "spilled", ignore_errors=True)
+        place.rename(path)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        _unfinished.discard(place)
+
+
+def _remove_unfinished() -> None:
+    for place in tuple(_unfinished):
+        shutil.rmtree(place, ignore_errors=True)
