@@ -133,12 +133,14 @@ class Columns:
         try:
             with pa.memory_map(str(path)) as source:
                 batch = pa.ipc.open_file(source).get_batch(0)
-        except (OSError, pa.ArrowException):
+            # That columns lie within the file, and not what they hold.
+            batch.validate()
+            is_right = batch.schema == SCHEMAS[name] and batch.num_rows == length
+            columns: list[pa.Array] = batch.columns
+        except (OSError, ValueError, pa.ArrowException):
             raise _damaged(path) from None
-        has_nulls = any(column.null_count for column in batch.columns)
-        if batch.schema != SCHEMAS[name] or batch.num_rows != length or has_nulls:
+        if not is_right or any(column.null_count for column in columns):
             raise _damaged(path)
-        columns: list[pa.Array] = batch.columns
         return columns
 
 
@@ -365,21 +367,20 @@ def _manifest(content: bytes, directory: Path) -> Manifest:
     path = directory / MANIFEST
     try:
         table = json.loads(content)
-        if table["format"] != FORMAT:
-            raise _damaged(path)
-        if table["version"] != VERSION:
-            raise InputError(
-                f"Expected a prepared population of version {VERSION}, got version "
-                f"{shown(table['version'])} in {directory}; prepare it again."
-            )
         manifest = Manifest(**table)
         files = {str(name): (int(size), str(sha)) for name, (size, sha) in table["files"].items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _damaged(path) from None
     numbers = (manifest.clients, manifest.rows, manifest.words, manifest.contributions)
     texts = (manifest.name, manifest.unit, manifest.language)
+    if manifest.format == FORMAT and manifest.version != VERSION:
+        raise InputError(
+            f"Expected a prepared population of version {VERSION}, got version "
+            f"{shown(manifest.version)} in {directory}; prepare it again."
+        )
     is_right = (
-        all(type(number) is int and number >= 0 for number in numbers)
+        manifest.format == FORMAT
+        and all(type(number) is int and number >= 0 for number in numbers)
         and all(type(text) is str for text in texts)
         and files.keys() == SCHEMAS.keys()
         and isinstance(manifest.made, dict)

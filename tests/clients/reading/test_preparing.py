@@ -1,0 +1,185 @@
+"""Preparing: what reading the same rows gives, whatever file they are in."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fedhh.clients.populations.prepared import MANIFEST, open_prepared
+from fedhh.clients.reading.columns import Layout
+from fedhh.clients.reading.preparing import prepare_files
+from fedhh.clients.reading.sources import read_file, read_population, read_texts
+from fedhh.validation import InputError
+from tests.processes import start, wait_until
+
+WORDS = ["lol", "café", "café", "LOL", "ßt", "x\u0301", "naïve", "don't"]
+
+
+def clients(population):
+    """Return what each client holds, in no order."""
+    items, words = population.items, population.lexicon.words
+    held = [
+        tuple(sorted(zip([words[i] for i in items.word_ids[a:b]], items.counts[a:b], strict=True)))
+        for a, b in zip(items.offsets[:-1], items.offsets[1:], strict=True)
+    ]
+    return sorted((str(word), int(n)) for each in held for word, n in each), sorted(map(str, held))
+
+
+def same(prepared, read):
+    assert prepared.lexicon.words == read.lexicon.words
+    assert np.array_equal(prepared.word_counts, read.word_counts)
+    assert np.array_equal(prepared.word_clients, read.word_clients)
+    assert prepared.num_clients == read.num_clients
+    assert clients(prepared) == clients(read)
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Files of three formats, each with rows of any user, pairs repeated and users without a word.
+
+    Next to them one file with all the rows.
+    """
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"u{rng.integers(40)}", WORDS[rng.integers(len(WORDS))], int(rng.integers(1, 5)))
+        for _ in range(600)
+    ]
+    rows += [("quiet", None, 0), ("u3", None, 0), ("7", "lol", 2)]
+    rng.shuffle(rows)
+    folder = tmp_path / "parts"
+    (folder / "deep").mkdir(parents=True)
+    names = ("user", "word", "count")
+    table = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    pq.write_table(table.slice(0, 250), folder / "a.parquet", row_group_size=60)
+    lines = [f"{u},{w or ''},{n}" for u, w, n in rows[250:400]]
+    (folder / "deep" / "b.csv").write_text("\n".join(["user,word,count", *lines]) + "\n")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows[400:]]
+    (folder / "c.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "_SUCCESS").write_text("")
+    (folder / "_skipped.csv").write_text("no,columns\n")
+    (folder / "notes.txt").write_text("no rows")
+    pq.write_table(table, tmp_path / "all.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("fold_case", [False, True])
+def test_many_files_are_one_population(parts, tmp_path, fold_case):
+    layout = Layout(fold_case=fold_case)
+    prepared = prepare_files([parts], tmp_path / "out", layout, salt="s", memory=None)
+    read = read_population(tmp_path / "all.parquet", fold_case=fold_case)
+    same(open_prepared(tmp_path / "out"), read)
+    assert prepared.manifest.clients == 42
+    assert prepared.manifest.made["files"] == 3
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "clients.arrow", MANIFEST, "rows.arrow", "words.arrow",
+    ]  # fmt: skip
+
+
+def test_the_salt_decides_the_order(parts, tmp_path):
+    held = []
+    for name, salt in (("a", "one"), ("b", "one"), ("c", "two"), ("d", None), ("e", None)):
+        prepare_files([parts], tmp_path / name, Layout(), salt=salt, memory=None)
+        population = open_prepared(tmp_path / name)
+        held.append((population.items.word_ids.tolist(), population.items.counts.tolist()))
+    assert held[0] == held[1]
+    assert len({str(each) for each in held}) == 4
+
+
+def test_texts_are_tokenized_as_they_are_read(tmp_path):
+    rows = [("a", "Hello lol http://x.y"), ("b", "!!"), ("a", "lol don’t"), ("c", "lol\nlol @you")]
+    lines = [json.dumps({"user": user, "text": text}) for user, text in rows]
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "1.jsonl").write_text("\n".join(lines[:2]))
+    (folder / "2.jsonl").write_text("\n".join(lines[2:]))
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
+    read = read_texts(tmp_path / "all.jsonl", Layout())
+    same(open_prepared(tmp_path / "out"), read.population)
+    assert prepared.texts.dropped == read.dropped
+    assert (prepared.texts.texts, prepared.texts.empty_texts) == (4, read.empty_texts)
+
+
+def test_words_of_another_language_have_its_form(tmp_path):
+    (tmp_path / "tr.csv").write_text("user,word\n1,ILIK\n2,ılık\n")
+    layout = Layout(fold_case=True, language="tr")
+    prepare_files([tmp_path / "tr.csv"], tmp_path / "out", layout, salt=None, memory=None)
+    population = open_prepared(tmp_path / "out", "tr")
+    assert population.lexicon.words == ["ılık"]
+    same(population, read_file(tmp_path / "tr.csv", layout).population)
+
+
+def test_what_does_not_fit_in_memory_is_sorted_on_disk(tmp_path):
+    rng = np.random.default_rng(0)
+    size = 300_000
+    table = pa.table(
+        {
+            "user": rng.integers(40_000, size=size),
+            "word": pa.array([f"w{i}" for i in range(5_000)]).take(rng.integers(5_000, size=size)),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    out = tmp_path / "out"
+    prepare_files([tmp_path / "rows.parquet"], out, Layout(), salt="s", memory=64 * 2**20)
+    same(open_prepared(out), read_population(tmp_path / "rows.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("user,word,count\n1,lol,0\n", "Expected a whole count from 1 to 2147483647, got count=0"),
+        ("user,word,count\n1,,2\n", "Expected a word, got none in row 1 of"),
+        ("user,word,count\n,lol,2\n", "Expected a user, got none in row 1 of"),
+        ("user,word\n", "Expected at least one row, got only a header in"),
+        ("name,thing\n1,2\n", "column"),
+        ("user,word,count\n1,lol,2000000000\n1,lol,2000000000\n", "sum to at most 2147483647, got"),
+    ],
+)
+def test_wrong_rows_are_refused_and_nothing_is_left(tmp_path, content, message):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "a.csv").write_text("user,word,count\n1,lol,2\n")
+    (folder / "b.csv").write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+def test_places_that_cannot_be_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("user,word,count\n1,lol,2\n")
+    (tmp_path / "empty").mkdir()
+
+    def prepare(source, out):
+        prepare_files([tmp_path / source], tmp_path / out, Layout(), salt=None, memory=None)
+
+    with pytest.raises(InputError, match="Expected a path where nothing stands, got"):
+        prepare("a.csv", "empty")
+    with pytest.raises(InputError, match="Expected Parquet, CSV or JSON Lines files in"):
+        prepare("empty", "out")
+    with pytest.raises(InputError, match=r"can be written, got .*: No such file or directory"):
+        prepare("a.csv", "nowhere/out")
+    with pytest.raises(InputError, match=r"Unknown kind of file 'a\.txt'"):
+        prepare("a.txt", "out")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "empty"}
+
+
+def test_a_signal_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    size = 3_000_000
+    table = pa.table(
+        {
+            "user": rng.integers(500_000, size=size),
+            "word": pa.array([f"w{i}" for i in range(5_000)]).take(rng.integers(5_000, size=size)),
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet")
+    process = start("data", "prepare", "rows.parquet", "out", cwd=tmp_path)
+    wait_until(lambda: any(path.suffix == "" for path in tmp_path.iterdir()), process)
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
