@@ -25,7 +25,7 @@ def kept_text(name: str, made_of: bytes, make: Callable[[], str]) -> str:
 
     The file is called by ``name`` and a digest of ``made_of``, all that the text depends on.
     """
-    path = _directory() / f"{name}-{hashlib.sha256(made_of).hexdigest()[:32]}.txt"
+    path = cache_directory() / f"{name}-{hashlib.sha256(made_of).hexdigest()[:32]}.txt"
     try:
         return read_kept(path).decode()
     except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
@@ -55,7 +55,7 @@ def write_kept(path: Path, payload: bytes) -> None:
         temporary.write_bytes(hashlib.sha256(payload).digest() + payload)
 
 
-def _directory() -> Path:
+def cache_directory() -> Path:
     """Return the user's cache directory, or ``NUMBA_CACHE_DIR``: one place for all that is kept."""
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given) / "fedhh"

@@ -30,6 +30,7 @@ from fedhh.clients.populations.population import (
     Ids,
     StoredPopulation,
 )
+from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
 from fedhh.words.languages import ENGLISH
@@ -93,13 +94,17 @@ def is_prepared(path: Path) -> bool:
 class Columns:
     """A prepared directory, opened: its manifest, and its columns where they lie on disk."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, address: str | None = None) -> None:
         """Map the files, whose sizes and columns have to be what the manifest says.
+
+        Args:
+            directory: Where they are.
+            address: In object storage, of which the directory is a copy.
 
         Raises:
             InputError: A file is missing, damaged, or of another version.
         """
-        self.directory = directory
+        self.directory, self.address = directory, address
         content = _read(directory / MANIFEST)
         self.digest = hashlib.sha256(content).hexdigest()
         self.manifest = _manifest(content, directory)
@@ -148,7 +153,7 @@ class PreparedPopulation(StoredPopulation):
     """The clients of a prepared directory; who holds a copy of it answers for them.
 
     It is pickled as its path: every node maps a directory of the same content at that path, its own
-    or one of a file system that they share.
+    or one of a file system that they share. Of an address in object storage, every node has a copy.
     """
 
     is_shuffled = True
@@ -200,8 +205,8 @@ class PreparedPopulation(StoredPopulation):
     def __reduce__(self) -> tuple[Any, ...]:
         kept = None if self._kept is None else np.packbits(self._kept)
         columns = self._columns
-        where = (str(columns.directory.resolve()), columns.digest)
-        return _reopened, (*where, self._first, self.num_clients, kept)
+        place = columns.address or str(columns.directory.resolve())
+        return _reopened, (place, columns.digest, self._first, self.num_clients, kept)
 
     def fingerprint(self) -> str:
         kept = b"" if self._kept is None else np.packbits(self._kept).tobytes()
@@ -298,17 +303,20 @@ class PreparedPopulation(StoredPopulation):
         return PreparedPopulation(self._columns, first=first, num_clients=num_clients, kept=kept)
 
 
-def open_prepared(directory: Path, language: str = ENGLISH) -> PreparedPopulation:
+def open_prepared(
+    directory: Path, language: str = ENGLISH, *, address: str | None = None
+) -> PreparedPopulation:
     """Return the clients of a prepared directory.
 
     Args:
         directory: As `fedhh data prepare` writes it.
         language: Of the words, which has to be that of the directory.
+        address: In object storage, of which the directory is a copy.
 
     Raises:
         InputError: The directory is damaged, or of another version or language.
     """
-    columns = Columns(directory)
+    columns = Columns(directory, address=address)
     if columns.manifest.language != language:
         raise InputError(
             f"population.language = {shown(language)}: expected "
@@ -335,12 +343,13 @@ def file_digest(path: Path) -> str:
 
 
 def _reopened(
-    directory: str, digest: str, first: int, num_clients: int, kept: npt.NDArray[np.uint8] | None
+    place: str, digest: str, first: int, num_clients: int, kept: npt.NDArray[np.uint8] | None
 ) -> PreparedPopulation:
-    columns = Columns(Path(directory))
+    address = as_address(place)
+    columns = Columns(Path(place) if address is None else local_copy(address), address=address)
     if columns.digest != digest:
         raise InputError(
-            f"Expected the same prepared population on every node, got another one at {directory}; "
+            f"Expected the same prepared population on every node, got another one at {place}; "
             "copy the directory of the machine where fedhh runs."
         )
     words = None

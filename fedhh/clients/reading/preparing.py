@@ -32,10 +32,22 @@ from fedhh.clients.reading.rows import (
     word_rows,
 )
 from fedhh.clients.reading.sources import with_late_counts
-from fedhh.clients.reading.tables import column_pieces, readable, require_known_extension
+from fedhh.clients.reading.tables import (
+    column_pieces,
+    has_known_extension,
+    readable,
+    require_known_extension,
+)
 from fedhh.clients.reading.tokens import tokenize_all
 from fedhh.system.files import is_there
 from fedhh.system.machine import memory_bytes
+from fedhh.system.object_storage import (
+    RemoteFile,
+    as_address,
+    place_of,
+    remote_files,
+    temporary_copy,
+)
 from fedhh.system.stopping import before_leaving
 from fedhh.validation import InputError
 
@@ -95,7 +107,12 @@ class Prepared:
 
 
 def prepare_files(
-    sources: Sequence[Path], out: Path, layout: Layout, *, salt: str | None, memory: int | None
+    sources: Sequence[str | Path],
+    out: Path,
+    layout: Layout,
+    *,
+    salt: str | None,
+    memory: int | None,
 ) -> Prepared:
     """Prepare the clients of files, or of all files in directories, as one population.
 
@@ -103,7 +120,8 @@ def prepare_files(
     Parquet file in pieces.
 
     Args:
-        sources: Files, and directories whose files have known extensions, others being ignored.
+        sources: Files, and directories whose files have known extensions, others being ignored; of
+            both also addresses in object storage, whose files are copied here one by one.
         out: Where the directory goes, and nothing stands.
         layout: How the files are laid out.
         salt: Key of the order of users; random, and not kept, if None.
@@ -114,11 +132,16 @@ def prepare_files(
     """
     files = [file for source in sources for file in _files_of(source)]
     texts = Texts()
-    pieces = (piece for file in files for piece in _pieces_of(file, layout, texts))
-    name = ", ".join(source.name for source in sources)
+    pieces = (piece for file in files for piece in file.pieces(out, layout, texts))
+    addresses = [as_address(source) for source in sources]
+    places = [
+        str(source) if address is None else place_of(address)
+        for source, address in zip(sources, addresses, strict=True)
+    ]
+    name = ", ".join(Path(place).name for place in places)
     manifest = prepare_pieces(
         pieces, out, name=name, language=layout.language, salt=salt, memory=memory,
-        made={"from": [str(source) for source in sources], "files": len(files)},
+        made={"from": places, "files": len(files)},
     )  # fmt: skip
     return Prepared(manifest=manifest, texts=texts)
 
@@ -166,19 +189,46 @@ def prepare_pieces(
     return manifest
 
 
-def _files_of(source: Path) -> list[Path]:
-    if not source.is_dir():
-        require_known_extension(source)
-        return [source]
-    found = []
-    for path in sorted(source.rglob("*")):
-        try:
-            require_known_extension(path)
-        except InputError:
-            continue
-        # What begins with a sign is no part of a data set by Spark's and Hive's rules.
-        if path.is_file() and not path.name.startswith((".", "_")):
-            found.append(path)
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """A file to read: here, or below an address."""
+
+    path: Path
+    address: str = ""
+    remote: RemoteFile | None = None
+
+    def pieces(self, out: Path, layout: Layout, texts: Texts) -> Iterator[Piece]:
+        if self.remote is None:
+            yield from _pieces_of(self.path, layout, texts)
+            return
+        with temporary_copy(self.address, self.remote, out.parent) as copy:
+            try:
+                yield from _pieces_of(copy, layout, texts)
+            except InputError as error:
+                # What is wrong is where the user can find it.
+                there = f"{place_of(self.address)}/{self.remote.name}".rstrip("/")
+                raise InputError(str(error).replace(str(copy), there)) from None
+
+
+def _files_of(source: str | Path) -> list[_File]:
+    address = as_address(source)
+    if address is not None:
+        remote = remote_files(address)
+        listed = [_File(path=Path(f.path), address=address, remote=f) for f in remote]
+        is_whole = len(remote) == 1 and not remote[0].name
+    else:
+        is_whole = not Path(source).is_dir()
+        paths = [Path(source)] if is_whole else sorted(Path(source).rglob("*"))
+        listed = [_File(path=path) for path in paths if is_whole or path.is_file()]
+    if is_whole:
+        require_known_extension(listed[0].path)
+        return listed
+    # What begins with a sign is no part of a data set by Spark's and Hive's rules.
+    found = [
+        file
+        for file in listed
+        if has_known_extension(file.path) and not file.path.name.startswith((".", "_"))
+    ]
     if not found:
         raise InputError(
             f"Expected Parquet, CSV or JSON Lines files in {source}, found none; name a directory "

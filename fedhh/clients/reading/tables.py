@@ -176,6 +176,11 @@ def has_free_records(path: Path) -> bool:
     return _format_of(path) is _JSON
 
 
+def has_known_extension(path: Path) -> bool:
+    """Return whether the path ends in a known extension."""
+    return path.name.lower().endswith(tuple(_FORMATS))
+
+
 def require_known_extension(path: Path) -> None:
     """Raise InputError unless the path ends in a known extension."""
     _format_of(path)

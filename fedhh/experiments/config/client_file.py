@@ -11,6 +11,7 @@ import numpy as np
 
 from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
+from fedhh.system.object_storage import as_address, local_copy
 from fedhh.validation import InputError, shown
 from fedhh.words.known_words import list_name
 from fedhh.words.languages import ENGLISH
@@ -34,7 +35,7 @@ def load_file(config: PopulationConfig) -> StoredPopulation:
 def load_content(config: PopulationConfig) -> FileContent:
     """Return all clients and words of a file, and what of its texts is no word.
 
-    Of a prepared directory, its clients where they lie.
+    Of a prepared directory, its clients where they lie; of an address, those of a copy here.
     """
     from fedhh.clients.populations.prepared import is_prepared, open_prepared
     from fedhh.clients.reading.sources import FileContent, read_file
@@ -45,10 +46,12 @@ def load_content(config: PopulationConfig) -> FileContent:
             "since a run takes the words of all days; remove the key, or use fedhh longitudinal "
             "run."
         )
-    path = Path(config.source)
+    address = as_address(config.source)
+    path = Path(config.source) if address is None else local_copy(address)
     if is_prepared(path):
         refuse_layout(config)
-        return FileContent(population=open_prepared(path, config.language))
+        prepared = open_prepared(path, config.language, address=address)
+        return FileContent(population=prepared)
     if path.is_dir():
         raise InputError(
             f"Expected a file of clients or a prepared directory, got the directory {path}; "

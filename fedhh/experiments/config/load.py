@@ -27,6 +27,7 @@ from fedhh.experiments.config.section import (
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
 from fedhh.faults import Faults
+from fedhh.system.object_storage import as_address
 from fedhh.validation import InputError, did_you_mean, shown
 
 PROTOCOL, BASELINE = "protocol", "baseline"
@@ -157,7 +158,7 @@ def use_data(table: dict[str, Any], data: Path) -> None:
     population = table.setdefault("population", {})
     for key in ("clients", "model", "virtual"):
         population.pop(key, None)
-    population["source"] = str(data)
+    population["source"] = as_address(data) or str(data)
 
 
 def change_config(config: Config, settings: Sequence[str], origin: str) -> Config:

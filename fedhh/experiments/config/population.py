@@ -29,6 +29,7 @@ from fedhh.experiments.config.client_file import (
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.random import Stream, generator
 from fedhh.system.files import is_there
+from fedhh.system.object_storage import as_address
 from fedhh.validation import InputError, require_choice, shown
 from fedhh.words.known_words import (
     NO_WORDS,
@@ -153,7 +154,7 @@ def population_class(source: str) -> type[Any] | None:
     """
     ours = source in _LISTED or source in population_presets()
     named = source in plugins.names("populations", {}) or ":" in source
-    if ours or not named or is_there(Path(source)):
+    if ours or not named or as_address(source) or is_there(Path(source)):
         return None
     kind = plugins.find("populations", source, {})
     if not issubclass(kind, Population):
