@@ -38,6 +38,7 @@ from ray.exceptions import RaySystemError  # noqa: E402 - only where ray is ther
 from ray.util.placement_group import placement_group  # noqa: E402
 
 from fedhh.simulation.ray import actors as actors_module  # noqa: E402
+from fedhh.simulation.ray import executor as executor_module  # noqa: E402
 from fedhh.simulation.ray import tasks  # noqa: E402
 from fedhh.simulation.ray.actors import RayActors  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
@@ -293,13 +294,10 @@ class SlowPopulation:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["client", "server"])
-def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: TrieState):
+def test_killing_an_actor_from_outside_changes_nothing(reference: TrieState):
     worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
-    # Of two clients, nobody merges the answers elsewhere.
-    actors = RayActors(2 if victim == "client" else 3, "")
-    executor = RayExecutor(worker, actors=actors)
-    handle = executor.clients[1] if victim == "client" else actors.server
+    executor = RayExecutor(worker, num_workers=2)
+    handle = executor.clients[1]
     killed = threading.Event()
 
     def kill() -> None:
@@ -315,6 +313,76 @@ def test_killing_an_actor_from_outside_changes_nothing(victim: str, reference: T
     assert killed.is_set()
     assert executor.clients == []
     assert_same(state, reference)
+
+
+def test_an_actor_that_dies_while_it_merges_changes_nothing(monkeypatch, reference: TrieState):
+    merged = RayActors._merged
+    killed = []
+
+    def kill_first(self, group):
+        if len(group) > 1 and not killed:
+            killed.append(group[0][1])
+            ray.kill(self.clients[group[0][1]])
+        return merged(self, group)
+
+    monkeypatch.setattr(RayActors, "_merged", kill_first)
+    executor = RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=3)
+    before = list(executor.clients)
+    seen: list[int] = []
+    with executor:
+        for round_ in rounds(PROTOCOL, executor, progress=seen.append):
+            state = round_.state
+        assert executor.clients[killed[0]] is not before[killed[0]]
+    assert_same(state, reference)
+    assert sum(seen) == PROTOCOL.plan.most_answers
+
+
+class Straggler(ClientWorker):
+    """Takes its time wherever it answers first for a certain block of the second layer."""
+
+    def __init__(self, *args: object, marker: str, seconds: float, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._marker, self._seconds = marker, seconds
+
+    def answer(self, query, blocks, progress=None, *, onto=None):
+        import time
+        from pathlib import Path
+
+        blocks = list(blocks)
+        if query.layer == 2 and 1 in blocks:
+            try:
+                Path(self._marker).touch(exist_ok=False)
+                time.sleep(self._seconds)
+            except FileExistsError:
+                pass
+        return super().answer(query, blocks, progress, onto=onto)
+
+
+@pytest.mark.parametrize("seconds", [60.0, 1.5])
+def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
+    tmp_path, monkeypatch, reference: TrieState, seconds: float
+):
+    # Late at once, so that those who wait ask elsewhere, whoever is then first.
+    monkeypatch.setattr(executor_module, "_SECONDS_LATE", 0.2)
+    worker = Straggler(
+        zipf_population(6_000), seed=9, marker=str(tmp_path / "slow"), seconds=seconds
+    )
+    divided: list[range] = []
+    original = RayExecutor._divided
+
+    def noted(self, slow, shares):
+        divided.append(slow.blocks)
+        return original(self, slow, shares)
+
+    monkeypatch.setattr(RayExecutor, "_divided", noted)
+    seen: list[int] = []
+    with RayExecutor(worker, num_workers=3) as executor:
+        for round_ in rounds(PROTOCOL, executor, progress=seen.append):
+            state = round_.state
+    assert (tmp_path / "slow").exists()
+    assert any(1 in blocks for blocks in divided)
+    assert_same(state, reference)
+    assert sum(seen) == PROTOCOL.plan.most_answers
 
 
 def test_a_workers_own_error_is_raised_and_not_retried():

@@ -1,11 +1,13 @@
-"""Ray's actors: some hold clients and answer for blocks of them; of many, one merges the answers.
+"""Ray's actors: they hold clients, answer for blocks of them, and merge answers in a tree.
 
 An actor is a shell around the same worker object that the in-process executor uses. It gets the
-worker after it was started, so that actors get ready while the clients are still made.
+worker after it was started, so that actors get ready while the clients are still made. Answers of a
+node are merged there, by its actors, before those of several nodes are.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +17,12 @@ from typing import Any
 
 import ray
 from ray.exceptions import GetTimeoutError
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.placement_group import (
+    PlacementGroup,
+    placement_group,
+    placement_group_table,
+    remove_placement_group,
+)
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from fedhh.plugin_errors import naming_plugins
@@ -30,11 +37,14 @@ from fedhh.simulation.ray.connection import (
     start_ray,
     stop_ray,
 )
-from fedhh.simulation.ray.watch import watch_ray
+from fedhh.simulation.ray.watch import LOST, watch_ray
 from fedhh.validation import InputError, require_at_least
 
 MERGED_HERE = 2
 """So many answers are as soon fetched as merged elsewhere and then fetched."""
+
+FAN_IN = 8
+"""Most answers that an actor merges at once."""
 
 _PLACE_SECONDS = 10.0
 """In which cores that are free are given to those who ask for them."""
@@ -42,6 +52,9 @@ _PLACE_SECONDS = 10.0
 _GET_SECONDS = 30.0
 
 _log = logging.getLogger(__name__)
+
+_Placed = tuple[str, int, Any]
+"""A node, an actor on it, and the reference of an answer that is there."""
 
 
 class _ClientActor:
@@ -80,25 +93,21 @@ class _ClientActor:
         answer, self._answer = self._answer, None
         return answer, 0 if answer is None else answer.aggregate.num_clients
 
-
-class _ServerActor:
-    """Merges the client actors' aggregates."""
-
-    def prepare(self, _: None) -> None:
-        """Take nothing, carried with the modules that an answer may need."""
-
     def merge(self, *answers: Answer) -> Answer:
+        """Return the merged answer of several, of this actor's and others'."""
         return reduce(Answer.merge, answers)
+
+    def is_there(self) -> None:
+        """Say nothing."""
 
 
 class RayActors:
-    """Client actors, and a server actor for many, on a Ray that was there or is started for them.
+    """Client actors on a Ray that was there or is started for them.
 
     Attributes:
         clients: Handles of the client actors, replaced when one dies.
         seats: Numbers of those that have a core; the others were lost, and nobody had room.
         watch: Knows whether Ray is there.
-        server: Handle of the server actor; None if there are at most `MERGED_HERE` clients.
         held: The calls by which clients got their worker. One that cannot be read there is reported
             by the result alone.
     """
@@ -130,9 +139,8 @@ class RayActors:
         self.watch = watch_ray(address)
         self._nodes = alive_nodes()
         self._worker: Any = None
-        # Blocks must not depend on a free slot: an actor asks for one core, the server for none.
+        self._node_of_core: dict[Any, str] = {}
         self._client_class = ray.remote(num_cpus=1)(_ClientActor)
-        self._server_class = ray.remote(num_cpus=0)(_ServerActor)
         try:
             self._cores = _reserve(num_workers or free_cores())
         except BaseException:
@@ -142,9 +150,6 @@ class RayActors:
         self.seats = list(range(len(self._cores)))
         self.clients = [self._client_on(core) for core in self._cores]
         self.held: list[Any] = [None] * len(self.clients)
-        self.server: Any = None
-        if len(self.clients) > MERGED_HERE:
-            self.server = self._server_class.remote()
         if warm_up is not None:
             for actor in self.clients:
                 actor.warm_up.remote(warm_up)
@@ -153,7 +158,6 @@ class RayActors:
         """Copy a worker to every actor."""
         self.watch.check()
         self._worker = ray.put(Carried(worker))
-        self._prepare_server()
         for index in self.seats:
             self._hand(index)
 
@@ -176,19 +180,30 @@ class RayActors:
             len(self.seats),
         )
 
-    def merge(self, answers: Sequence[Any]) -> Answer:
-        """Return one answer for all shares, of references to theirs."""
-        if self.server is None:
-            there: list[Answer] = self._get(list(answers))
-            return reduce(Answer.merge, there)
-        merged: Answer = self._get(self.server.merge.remote(*answers))
-        return merged
+    def merge(self, answers: Sequence[tuple[int, Any]]) -> Answer:
+        """Return one answer for all shares, of the actors that have them and references to them.
 
-    def replace_server(self) -> None:
-        """Put a new server actor in the place of one that may be lost."""
-        if self.server is not None:
-            self.server = self._server_class.remote()
-            self._prepare_server()
+        No actor takes more than `FAN_IN` at once, and this process `MERGED_HERE`. What goes from
+        node to node is one answer of each node.
+        """
+        level = [(self._node_of(index), index, answer) for index, answer in answers]
+        level.sort(key=lambda placed: placed[:2])
+        while len(level) > MERGED_HERE:
+            groups = _groups(level)
+            if len(groups) == len(level):
+                # One answer is left of each node.
+                groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
+            level = [self._merged(group) for group in groups]
+        there: list[Answer] = self._get([answer for *_, answer in level])
+        return reduce(Answer.merge, there)
+
+    def replace_lost(self) -> None:
+        """Put a new actor in the place of each that is lost."""
+        for index in list(self.seats):
+            try:
+                self._get(self.clients[index].is_there.remote())
+            except LOST:
+                self.replace_client(index)
 
     def check_new_nodes(self) -> None:
         """Refuse nodes that joined since and hold another fedhh, before an actor is placed."""
@@ -205,8 +220,6 @@ class RayActors:
                 ray.kill(actor)
             for core in self._cores:
                 remove_placement_group(core)
-            if self.server is not None:
-                ray.kill(self.server)
         self.clients = []
         if self._owns_ray:
             stop_ray()
@@ -222,12 +235,31 @@ class RayActors:
         place = PlacementGroupSchedulingStrategy(placement_group=core)
         return self._client_class.options(scheduling_strategy=place).remote()
 
-    def _prepare_server(self) -> None:
-        if self.server is not None:
-            self.server.prepare.remote(Carried(None))
+    def _node_of(self, index: int) -> str:
+        """Return the node of an actor's core."""
+        core = self._cores[index]
+        if core.id not in self._node_of_core:
+            table = placement_group_table(core)
+            self._node_of_core[core.id] = str(table["bundles_to_node_id"][0])
+        return self._node_of_core[core.id]
+
+    def _merged(self, group: Sequence[_Placed]) -> _Placed:
+        node, index, answer = group[0]
+        if len(group) == 1:
+            return node, index, answer
+        return node, index, self.clients[index].merge.remote(*(each for *_, each in group))
 
     def _hand(self, index: int) -> None:
         self.held[index] = self.clients[index].hold.remote(self._worker)
+
+
+def _groups(level: Sequence[_Placed]) -> list[Sequence[_Placed]]:
+    """Return the answers of each node, at most `FAN_IN` together."""
+    groups: list[Sequence[_Placed]] = []
+    for _, of_node in itertools.groupby(level, key=lambda placed: placed[0]):
+        placed = list(of_node)
+        groups.extend(placed[at : at + FAN_IN] for at in range(0, len(placed), FAN_IN))
+    return groups
 
 
 def _reserve(num_workers: int) -> list[PlacementGroup]:

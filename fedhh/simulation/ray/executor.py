@@ -1,12 +1,14 @@
 """Executor on Ray: client actors answer for blocks, and what they answer is merged.
 
 Each client actor, see `actors`, has a fixed share of the blocks and hands over one aggregate per
-round. If an actor dies, a new one takes over its whole share: answers are addressed by block, so
-the bits stay the same.
+round. If an actor dies, a new one takes over its whole share. If one is much slower than the
+others, those that are done answer for its blocks, too, and whoever is first counts. Answers are
+addressed by block, so the bits stay the same.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +23,14 @@ from fedhh.simulation.ray.actors import RayActors
 from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of
 from fedhh.validation import InputError, RunFailedError
 
+_SLOWER = 2.0
+"""A share is asked elsewhere, too, if it takes so many times what others would take for it, ..."""
+_SECONDS_LATE = 1.0
+"""... and so much more."""
+
+_CALLS_AHEAD = 2
+"""Calls that an actor has at a time: it goes on at once, and little is left that nobody needs."""
+
 _MOST_CALLS_PER_SHARE, _CLIENTS_PER_CALL = 16, 2**15
 """An actor works off its share in a number of calls, each of which reports progress; a call takes
 about as long as answers of 3,000 clients, so a small share is worked off in one."""
@@ -28,14 +38,35 @@ about as long as answers of 3,000 clients, so a small share is worked off in one
 
 @dataclass(kw_only=True)
 class _Share:
-    """The blocks of one client actor in one round, and how far it is with them."""
+    """The blocks of one client actor in one round, and how far it is with them.
+
+    Attributes:
+        index: Of the actor.
+        blocks: What it answers for.
+        pending: Its calls that have not come back, in order; the last one hands over.
+        later: Blocks of its later calls, which are made as earlier ones come back.
+        answer: Reference to what is handed over; None until that is called for.
+        calls_done: How many came back.
+        started: When the first was made.
+        seconds: What they took, once none is pending.
+        clients_done, clients_reported: Clients that answered, and those that progress was told of.
+    """
 
     index: int
     blocks: range
     pending: list[Any] = field(default_factory=list)
+    later: list[range] = field(default_factory=list)
     answer: Any = None
+    calls_done: int = 0
+    started: float = 0.0
+    seconds: float = 0.0
     clients_done: int = 0
     clients_reported: int = 0
+
+    def seconds_left(self, now: float) -> float:
+        """Return about how long its calls still take, at least."""
+        left = len(self.pending) + len(self.later) + (self.answer is None)
+        return (now - self.started) / (self.calls_done + 1) * left
 
 
 class RayExecutor(Executor):
@@ -77,13 +108,14 @@ class RayExecutor(Executor):
             for share in lost:
                 self._submit(share, reference, query.cohort.block_size)
             try:
-                lost = self._work_off(shares, progress)
+                block_size = query.cohort.block_size
+                lost = self._work_off(shares, reference, block_size, progress)
                 if not lost:
-                    yield self._actors.merge([share.answer for share in shares])
+                    yield self._actors.merge([(share.index, share.answer) for share in shares])
                     return
             except LOST:
                 self._actors.watch.check()
-                self._actors.replace_server()
+                self._actors.replace_lost()
                 lost = [share for share in shares if not _is_there(share.answer)]
             except RayError as error:
                 raise failure_of(error) from error
@@ -119,57 +151,115 @@ class RayExecutor(Executor):
         return orphans
 
     def _submit(self, share: _Share, query: Any, block_size: int) -> None:
-        """Queue the calls for a whole share; an actor works them off in order."""
+        """Begin a share anew, and make its first calls."""
         actor = self.clients[share.index]
         size = max(
             -(-len(share.blocks) // _MOST_CALLS_PER_SHARE), -(-_CLIENTS_PER_CALL // block_size)
         )
-        share.clients_done = 0
-        share.pending = [
-            self._actors.held[share.index],
-            actor.begin.remote(query),
-            *(
-                actor.absorb.remote(share.blocks[start : start + size])
-                for start in range(0, len(share.blocks), size)
-            ),
-        ]
-        share.answer, finished = actor.hand_over.options(num_returns=2).remote()
-        share.pending.append(finished)
+        share.clients_done = share.calls_done = 0
+        share.started, share.answer = time.monotonic(), None
+        share.pending = [self._actors.held[share.index], actor.begin.remote(query)]
+        share.later = [share.blocks[at : at + size] for at in range(0, len(share.blocks), size)]
+        self._submit_next(share, _CALLS_AHEAD + len(share.pending))
 
-    def _work_off(self, shares: list[_Share], progress: Progress | None) -> list[_Share]:
-        """Wait until every share is handed over or an actor is lost; return the lost shares."""
+    def _submit_next(self, share: _Share, most: int = _CALLS_AHEAD) -> None:
+        """Make further calls of a share until so many are pending: for blocks, or to hand over."""
+        actor = self.clients[share.index]
+        while share.answer is None and len(share.pending) < most:
+            if share.later:
+                share.pending.append(actor.absorb.remote(share.later.pop(0)))
+            else:
+                share.answer, finished = actor.hand_over.options(num_returns=2).remote()
+                share.pending.append(finished)
+
+    def _work_off(
+        self, shares: list[_Share], query: Any, block_size: int, progress: Progress | None
+    ) -> list[_Share]:
+        """Wait until every share is handed over or an actor is lost; return the lost shares.
+
+        Shares that are asked elsewhere, too, stand in the place of a slow one if they are first.
+        """
+        slow: _Share | None = None
+        beside: list[_Share] = []
         while any(share.pending for share in shares):
+            if slow is None and (slow := self._slow_one(shares)) is not None:
+                beside = self._divided(slow, shares)
+                for share in beside:
+                    self._submit(share, query, block_size)
             # In submission order, one result per share at a time; a short wait, so that a signal
             # in the main thread is handled soon.
-            heads = {share.pending[0]: share for share in shares if share.pending}
+            heads = {share.pending[0]: share for share in [*shares, *beside] if share.pending}
             done, _ = ray.wait(list(heads), num_returns=1, timeout=0.5)
             self._actors.watch.check()
             lost = []
             for reference in done:
                 share = heads[reference]
-                try:
-                    clients = ray.get(reference)
-                except RayError as error:
-                    failure = failure_of(error)
-                    # A lost actor says so, or why it could not be made.
-                    if not isinstance(error, LOST) or isinstance(failure, InputError):
-                        raise failure from error
+                if not self._received(share, reference):
                     lost.append(share)
-                    continue
-                share.pending.pop(0)
-                if share.pending:
-                    share.clients_done += clients
-                elif clients != share.clients_done:
-                    raise RuntimeError(
-                        f"Expected answers of {share.clients_done} clients, got {clients}."
-                    )
-                # A share that is worked off again after a death counts only once.
-                if progress is not None and share.clients_done > share.clients_reported:
-                    progress(share.clients_done - share.clients_reported)
-                    share.clients_reported = share.clients_done
+                elif share not in beside:
+                    self._report(share, share.clients_done, progress)
             if lost:
                 return lost
+            if slow is not None and not slow.pending:
+                slow, beside = None, []
+            elif slow is not None and not any(share.pending for share in beside):
+                self._report(slow, sum(share.clients_done for share in beside), progress)
+                shares.remove(slow)
+                shares.extend(beside)
+                slow, beside = None, []
         return []
+
+    def _received(self, share: _Share, reference: Any) -> bool:
+        """Take what a call returned; return whether its actor is still there."""
+        try:
+            clients = ray.get(reference)
+        except RayError as error:
+            failure = failure_of(error)
+            # A lost actor says so, or why it could not be made.
+            if not isinstance(error, LOST) or isinstance(failure, InputError):
+                raise failure from error
+            return False
+        share.pending.pop(0)
+        share.calls_done += 1
+        self._submit_next(share)
+        if share.pending:
+            share.clients_done += clients
+            return True
+        share.seconds = time.monotonic() - share.started
+        if clients != share.clients_done:
+            raise RuntimeError(f"Expected answers of {share.clients_done} clients, got {clients}.")
+        return True
+
+    def _report(self, share: _Share, clients_done: int, progress: Progress | None) -> None:
+        """Tell of a share's clients; one that is worked off again counts only once."""
+        if progress is not None and clients_done > share.clients_reported:
+            progress(clients_done - share.clients_reported)
+            share.clients_reported = clients_done
+
+    def _slow_one(self, shares: list[_Share]) -> _Share | None:
+        """Return the share that those who are done should be asked for, too; None if none is."""
+        busy = [share for share in shares if share.pending]
+        done = [share for share in shares if not share.pending]
+        idle = len(self._actors.seats) - len({share.index for share in busy})
+        if not (done and idle):
+            return None
+        now = time.monotonic()
+        slow = max(busy, key=lambda share: share.seconds_left(now))
+        per_block = sum(s.seconds for s in done) / sum(len(s.blocks) for s in done)
+        elsewhere = per_block * -(-len(slow.blocks) // idle)
+        is_slow = slow.seconds_left(now) > _SLOWER * elsewhere + _SECONDS_LATE
+        # An actor with several shares works off one after the other.
+        is_alone = sum(share.index == slow.index for share in busy) == 1
+        return slow if is_slow and is_alone else None
+
+    def _divided(self, slow: _Share, shares: list[_Share]) -> list[_Share]:
+        """Return a share's blocks as shares of the actors that are done."""
+        busy = {share.index for share in shares if share.pending}
+        idle = [index for index in self._actors.seats if index not in busy]
+        return [
+            _Share(index=index, blocks=slow.blocks[number :: len(idle)])
+            for number, index in enumerate(idle[: len(slow.blocks)])
+        ]
 
 
 def _is_there(reference: Any) -> bool:
