@@ -15,6 +15,7 @@ ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
 
+from fedhh.simulation.ray import executor as executor_module  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,11 @@ def states(executor: Executor, progress=None):
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(cluster, caplog, replaced):
+def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(
+    cluster, caplog, monkeypatch, replaced
+):
+    # Else those that are left answer for the node before Ray knows that it is gone.
+    monkeypatch.setattr(executor_module, "_SECONDS_LATE", 1e9)
     reference = states(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
     # As many cores as actors: one of them runs on the node that goes.
     going = cluster.add_node(num_cpus=1)
