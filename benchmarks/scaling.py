@@ -5,9 +5,11 @@
    the machine changes less; and the ratio. The population is virtual, the setting
    gboard-random-one-pass with fewer clients and layers.
 2. Bytes that a worker receives (the query) and sends (its aggregate) in each layer, pickled.
-3. Milliseconds that the server actor takes for each aggregate of 8 MB that it merges.
+3. Milliseconds that an actor takes for each further aggregate of 8 MB that it merges.
+4. With --merging-workers W: the tree in which aggregates of 8 MB of W workers on --merging-nodes
+   simulated nodes are merged: its steps, what one of them takes, what this process takes.
 
-Run: python -m benchmarks.scaling [--clients N] [--layers N] [--json FILE]
+Run: python -m benchmarks.scaling [--clients N] [--layers N] [--merging-workers W] [--json FILE]
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from fedhh.queries.base import Aggregate, Answer, Diagnostics
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.simulation.ray.actors import _ServerActor
+from fedhh.simulation.ray.actors import RayActors, _ClientActor
 from fedhh.simulation.ray.executor import RayExecutor
 
 TALLY = 1_000_001
@@ -86,23 +88,81 @@ def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> list[dict[str,
     return rows
 
 
+def full_answer(num_clients: int) -> Answer:
+    """Return an answer whose tally takes 8 MB."""
+    tally = np.ones(TALLY, dtype=np.int64)
+    aggregate = Aggregate(tally=tally, num_reports=num_clients, num_clients=num_clients)
+    return Answer(aggregate=aggregate, diagnostics=Diagnostics())
+
+
+class Full:
+    """A worker that answers for a client of each block at once."""
+
+    def answer(self, query: Any, blocks: Any, progress: Any = None, *, onto: Any = None) -> Answer:
+        answer = full_answer(len(blocks))
+        return answer if onto is None else onto.merge(answer)
+
+
+def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
+    """Return how the answers of many workers on simulated nodes are merged."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(num_nodes):
+        cluster.add_node(num_cpus=num_workers // num_nodes)
+    cluster.wait_for_nodes()
+    groups: list[list[str]] = []
+    fetched: list[int] = []
+    merged, get = RayActors._merged, RayActors._get
+    RayActors._merged = lambda self, group: (  # type: ignore[method-assign]
+        groups.append([node for node, *_ in group]) or merged(self, group)
+    )
+    RayActors._get = lambda self, refs: (  # type: ignore[method-assign]
+        fetched.append(len(refs)) or get(self, refs)
+    )
+    protocol = gboard(num_workers * 4_000, 2)
+    query = protocol.next_query(protocol.initialize())
+    seconds = []
+    with RayExecutor(Full(), num_workers=num_workers, address=cluster.address) as executor:
+        for _ in range(4):
+            groups.clear()
+            fetched.clear()
+            started = time.perf_counter()
+            (answer,) = executor.answer(query)
+            seconds.append(time.perf_counter() - started)
+            assert answer.aggregate.num_clients == query.cohort.num_blocks
+            assert (answer.aggregate.tally == answer.aggregate.tally[0]).all()
+        workers = len(executor.clients)
+    ray.shutdown()
+    cluster.shutdown()
+    steps = [group for group in groups if len(group) > 1]
+    return {
+        "workers": workers,
+        "nodes": num_nodes,
+        "merges": len(steps),
+        "most_merged_at_once": max(map(len, steps)),
+        "mb_between_nodes": 8 * sum(node != group[0] for group in steps for node in group),
+        "mb_to_this_process": 8 * sum(fetched),
+        "mb_flat": 8 * workers,
+        "seconds": min(seconds),
+    }
+
+
 def merge_ms(times: int = 7) -> float:
-    """Return the server actor's milliseconds for each further aggregate."""
+    """Return an actor's milliseconds for each further aggregate."""
     ray.init(
         address="local", num_cpus=1, include_dashboard=False, log_to_driver=False,
         logging_level="ERROR",
     )  # fmt: skip
-    server = ray.remote(num_cpus=0)(_ServerActor).remote()
-    tally = np.ones(TALLY, dtype=np.int64)
-    aggregate = Aggregate(tally=tally, num_reports=1, num_clients=1)
-    answer = Answer(aggregate=aggregate, diagnostics=Diagnostics())
+    actor = ray.remote(num_cpus=0)(_ClientActor).remote()
+    answer = full_answer(1)
     references = [ray.put(answer) for _ in range(max(MERGED))]
     taken: list[float] = []
     for number in MERGED:
         seconds = []
         for _ in range(times):
             started = time.perf_counter()
-            ray.get(server.merge.remote(*references[:number]))
+            ray.get(actor.merge.remote(*references[:number]))
             seconds.append(time.perf_counter() - started)
         taken.append(statistics.median(seconds[1:]))
     ray.shutdown()
@@ -115,13 +175,21 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=300_000, help="per layer")
     parser.add_argument("--layers", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs (at least 3)")
+    parser.add_argument("--merging-workers", type=int, default=0)
+    parser.add_argument("--merging-nodes", type=int, default=8)
     add_options(parser)
     options = parser.parse_args()
+    if options.merging_workers:
+        tree = merging(options.merging_workers, options.merging_nodes)
+        for key, value in tree.items():
+            print(f"{key.replace('_', ' '):>22} {value:,.4g}")
+        save(options, "merging", [tree])
+        return
     protocol = gboard(options.clients, options.layers)
     population = VirtualPopulation("keyboard60d", options.clients * options.layers, seed=0)
     worker = ClientWorker(population, seed=0)
-    merging = merge_ms()
-    print(f"merging one more aggregate of 8 MB: {merging:.1f} ms")
+    further = merge_ms()
+    print(f"merging one more aggregate of 8 MB: {further:.1f} ms")
     small = gboard(20_000, 15)
     crossing = bytes_of_layers(
         small, ClientWorker(VirtualPopulation("keyboard60d", 300_000, seed=0), seed=0)
@@ -149,7 +217,7 @@ def main() -> None:
     save(
         options,
         "scaling",
-        [{"merge_ms": merging, "layers": crossing, "runs": runs, "speedup": wall[0] / wall[1]}],
+        [{"merge_ms": further, "layers": crossing, "runs": runs, "speedup": wall[0] / wall[1]}],
     )
 
 
