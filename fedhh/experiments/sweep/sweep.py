@@ -202,7 +202,7 @@ def run_sweep(
     )
     if share_cells:
         finished = side_by_side(
-            missing,
+            longest_first(missing),
             run_cell,
             job=lambda cell: _executed(cell.config, ExecutionConfig(workers=0)),
             draw=lambda cell: store.get(cell.config),
@@ -228,13 +228,32 @@ def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Worke
     return choose_workers(execution, seconds_of_cells(cells), most=len(cells))
 
 
+def longest_first(cells: Sequence[Cell]) -> list[Cell]:
+    """Return cells in the order in which they keep all workers busy to the end.
+
+    Those of one population stay together, so that it is drawn once. Populations follow each other
+    by their longest cell, and so do the cells of each.
+    """
+    seconds = dict(zip((cell.id for cell in cells), _seconds_of(cells), strict=True))
+    longest: dict[tuple[PopulationConfig, int], float] = {}
+    for cell in cells:
+        key = population_key(cell.config)
+        longest[key] = max(longest.get(key, 0.0), seconds[cell.id])
+    place = {key: i for i, key in enumerate(sorted(longest, key=lambda key: -longest[key]))}
+    return sorted(cells, key=lambda cell: (place[population_key(cell.config)], -seconds[cell.id]))
+
+
 def seconds_of_cells(cells: Sequence[Cell]) -> float:
     """Return about how long cells take on one core: the answers of clients, and `CELL_SECONDS`."""
+    return sum(_seconds_of(cells))
+
+
+def _seconds_of(cells: Sequence[Cell]) -> list[float]:
     configs = {cell.config.population: cell.config for cell in cells}
     is_drawn = {population: _is_virtual(config) for population, config in configs.items()}
-    seconds = 0.0
+    each = []
     for cell in cells:
-        seconds += CELL_SECONDS
+        seconds = CELL_SECONDS
         if cell.asked is not None and cell.asked.clients is not None:
             most = cell.config.simulation.drawn_clients
             drawn = math.inf if isinstance(most, str) else most * cell.asked.layers
@@ -243,7 +262,8 @@ def seconds_of_cells(cells: Sequence[Cell]) -> float:
                 cell.config,
                 is_held=not is_drawn[cell.config.population],
             )
-    return seconds
+        each.append(seconds)
+    return each
 
 
 def run_cell(config: Config, drawn: Drawn) -> Record:

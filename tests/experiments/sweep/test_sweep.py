@@ -52,6 +52,24 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def test_workers_get_the_longest_cells_first_those_of_a_population_together():
+    linked = {
+        "population.clients": [2_000, 8_000, 4_000],
+        "protocol.clients_per_layer": [100, 900, 400],
+    }
+    plan = plan_of({"seeds": 2, "linked": [linked], "axes": {"protocol.passes": [1, 2]}})
+    ordered = [
+        (cell.config.population.clients, cell.seed, cell.config.protocol.passes)
+        for cell in sweep.longest_first(plan.cells)
+    ]
+    assert ordered == [
+        (size, seed, passes)
+        for size in (8_000, 4_000, 2_000)
+        for seed in (5, 6)
+        for passes in (2, 1)
+    ]
+
+
 def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
     table, description = results.read_results(finished)
     rows = table[["privacy.local_epsilon", "protocol.sampler", "seed"]].to_numpy().tolist()
