@@ -1,7 +1,7 @@
 """Runs on a prepared directory against runs on the same clients in memory.
 
-Processor seconds of the rounds of runs in this process, in turn, the least of each, and their ratio;
-and what preparing takes. Clients are those of chat; both runs ask the same ones in the same order.
+Processor seconds of the rounds of runs in this process, in turn, the least of each, and their
+ratio; and what preparing takes. Clients are chat's; both runs ask the same ones in the same order.
 
 Run: python -m benchmarks.prepared [--clients N] [--rounds N] [--json FILE]
 """

@@ -37,3 +37,34 @@ def is_shown(path: Path) -> bool:
 def test_the_tests_of_the_examples_are_shown_as_they_are():
     for path in sorted((PACKAGE / "tests").glob("test_*.py")):
         assert is_shown(path), path.name
+
+
+CLUSTER = ROOT / "examples" / "cluster"
+
+
+def test_rays_launcher_accepts_the_cluster_of_own_machines():
+    yaml = pytest.importorskip("yaml")
+    util = pytest.importorskip("ray.autoscaler._private.util")
+    config = yaml.safe_load((CLUSTER / "ray-cluster.yaml").read_text())
+    util.validate_config(util.prepare_config(dict(config)))
+    with pytest.raises(Exception, match="'nonsense' was unexpected"):
+        util.validate_config(util.prepare_config({**config, "nonsense": 1}))
+    started = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
+    # Whoever reaches the ports could run code.
+    assert all("RAY_AUTH_MODE=token" in line for line in started if "ray start" in line)
+
+
+def test_the_job_of_kuberay_has_one_image_and_workers_of_one_size():
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load((CLUSTER / "kuberay-job.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
+    cluster = job["spec"]["rayClusterSpec"]
+    (workers,) = cluster["workerGroupSpecs"]
+    containers = [
+        group["template"]["spec"]["containers"] for group in (cluster["headGroupSpec"], workers)
+    ]
+    assert len({each["image"] for (each,) in containers}) == 1
+    assert workers["minReplicas"] == workers["replicas"] == workers["maxReplicas"]
+    # Clients answer on workers alone.
+    assert cluster["headGroupSpec"]["rayStartParams"] == {"num-cpus": "0"}
+    assert job["spec"]["entrypoint"].startswith("fedhh run --data s3://")
