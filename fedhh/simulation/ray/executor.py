@@ -95,7 +95,10 @@ class RayExecutor(Executor):
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         self._actors.watch.check()
-        reference = ray.put(Carried(query))
+        try:
+            reference = ray.put(Carried(query))
+        except RayError as error:
+            raise failure_of(error) from error
         num_blocks = query.cohort.num_blocks
         seats = self._actors.seats
         shares = [
@@ -111,7 +114,11 @@ class RayExecutor(Executor):
                 block_size = query.cohort.block_size
                 lost = self._work_off(shares, reference, block_size, progress)
                 if not lost:
-                    yield self._actors.merge([(share.index, share.answer) for share in shares])
+                    merged = self._actors.merge([(s.index, s.answer) for s in shares])
+                    # Whoever answered elsewhere, too, every client counts once.
+                    clients = merged.aggregate.num_clients
+                    _require_clients(sum(s.clients_done for s in shares), clients)
+                    yield merged
                     return
             except LOST:
                 self._actors.watch.check()
@@ -226,8 +233,7 @@ class RayExecutor(Executor):
             share.clients_done += clients
             return True
         share.seconds = time.monotonic() - share.started
-        if clients != share.clients_done:
-            raise RuntimeError(f"Expected answers of {share.clients_done} clients, got {clients}.")
+        _require_clients(share.clients_done, clients)
         return True
 
     def _report(self, share: _Share, clients_done: int, progress: Progress | None) -> None:
@@ -260,6 +266,11 @@ class RayExecutor(Executor):
             _Share(index=index, blocks=slow.blocks[number :: len(idle)])
             for number, index in enumerate(idle[: len(slow.blocks)])
         ]
+
+
+def _require_clients(expected: int, found: int) -> None:
+    if found != expected:
+        raise RuntimeError(f"Expected answers of {expected} clients, got {found}.")
 
 
 def _is_there(reference: Any) -> bool:
