@@ -1,9 +1,10 @@
-"""Files: written whole or not at all, and whether one is there."""
+"""Files and directories: written whole or not at all, and whether one is there."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,25 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """Yield an empty directory next to ``path``, renamed to it on success and removed on failure.
+
+    Raises:
+        OSError: It cannot be made or renamed; where something stands at ``path``, too.
+    """
+    before_leaving(_remove_unfinished)
+    unfinished = path.with_name(f".{secrets.token_hex(8)}")
+    _unfinished.add(unfinished)
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        unfinished.rename(path)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _unfinished.discard(unfinished)
+
+
+@contextmanager
 def _renamed(temporary: Path, path: Path) -> Iterator[Path]:
     before_leaving(_remove_unfinished)
     # Known before it is there: a signal may come in between.
@@ -48,7 +68,10 @@ def _renamed(temporary: Path, path: Path) -> Iterator[Path]:
 
 def _remove_unfinished() -> None:
     for temporary in tuple(_unfinished):
-        temporary.unlink(missing_ok=True)
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from fedhh.system.files import whole_directory
 from fedhh.system.kept import cache_directory
 from fedhh.validation import InputError, shown
 
@@ -94,19 +95,17 @@ def local_copy(address: str) -> Path:
     there = folder / PurePosixPath(files[0].path.removesuffix(files[0].name)).name
     if there.exists():
         return there
-    unfinished = folder.with_name(f".{secrets.token_hex(8)}")
     try:
-        for file in files:
-            _copy(address, file, unfinished / there.name / file.name)
+        with whole_directory(folder) as unfinished:
+            for file in files:
+                _copy(address, file, unfinished / there.name / file.name)
+    except OSError as error:
         # Another process may have been quicker.
         if not there.exists():
-            unfinished.rename(folder)
-    except OSError as error:
-        raise InputError(
-            f"Expected a directory that can be written, got {folder}: {error.strerror or error}."
-        ) from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            raise InputError(
+                f"Expected a directory that can be written, got {folder}: "
+                f"{error.strerror or error}."
+            ) from None
     return there
 
 

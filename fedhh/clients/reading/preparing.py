@@ -39,7 +39,7 @@ from fedhh.clients.reading.tables import (
     require_known_extension,
 )
 from fedhh.clients.reading.tokens import tokenize_all
-from fedhh.system.files import is_there
+from fedhh.system.files import is_there, whole_directory
 from fedhh.system.machine import memory_bytes
 from fedhh.system.object_storage import (
     RemoteFile,
@@ -48,7 +48,6 @@ from fedhh.system.object_storage import (
     remote_files,
     temporary_copy,
 )
-from fedhh.system.stopping import before_leaving
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ _SORTED = """
     FROM rows k LEFT JOIN words w USING (word)
     GROUP BY ALL ORDER BY k.high, k.low, w.id NULLS LAST
 """
-_unfinished: set[Path] = set()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -176,14 +174,18 @@ def prepare_pieces(
     """
     if is_there(out):
         raise InputError(f"Expected a path where nothing stands, got {out}; name another one.")
+    if not out.parent.is_dir():
+        raise _unwritable(out, "No such file or directory")
     try:
-        with _whole_directory(out) as place, closing(_database(place, memory)) as database:
-            _collect(database, pieces, salt or secrets.token_hex(16), out)
-            words = _words(database)
-            writer = PreparedWriter(place, words)
-            with closing(writer):
-                _write_sorted(database, writer, out)
-                manifest = writer.finish(name=name, unit=unit, language=language, made=made)
+        with whole_directory(out) as place:
+            sorting = place / "sorting"
+            sorting.mkdir()
+            with closing(_database(sorting, memory)) as database:
+                _collect(database, pieces, salt or secrets.token_hex(16), out)
+                with closing(PreparedWriter(place, _words(database))) as writer:
+                    _write_sorted(database, writer, out)
+                    manifest = writer.finish(name=name, unit=unit, language=language, made=made)
+            shutil.rmtree(sorting)
     except OSError as error:
         raise _unwritable(out, error.strerror or str(error)) from None
     return manifest
@@ -369,30 +371,3 @@ def _named(out: Path) -> Iterator[None]:
 
 def _unwritable(out: Path, reason: str) -> InputError:
     return InputError(f"Expected a directory that can be written, got {out}: {reason}.")
-
-
-@contextmanager
-def _whole_directory(path: Path) -> Iterator[Path]:
-    """Yield an empty directory next to a path, renamed to it on success, removed on failure."""
-    before_leaving(_remove_unfinished)
-    if not path.parent.is_dir():
-        raise InputError(
-            f"Expected a directory that can be written, got {path}: No such file or directory."
-        )
-    place = path.with_name(f".{secrets.token_hex(8)}")
-    _unfinished.add(place)
-    try:
-        place.mkdir()
-        yield place
-        for name in ("rows.duckdb", "rows.duckdb.wal"):
-            (place / name).unlink(missing_ok=True)
-        shutil.rmtree(place / "spilled", ignore_errors=True)
-        place.rename(path)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        _unfinished.discard(place)
-
-
-def _remove_unfinished() -> None:
-    for place in tuple(_unfinished):
-        shutil.rmtree(place, ignore_errors=True)
