@@ -4,6 +4,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+from ray.autoscaler._private import util
 
 from fedhh import plugins
 
@@ -43,8 +45,6 @@ CLUSTER = ROOT / "examples" / "cluster"
 
 
 def test_rays_launcher_accepts_the_cluster_of_own_machines():
-    yaml = pytest.importorskip("yaml")
-    util = pytest.importorskip("ray.autoscaler._private.util")
     config = yaml.safe_load((CLUSTER / "ray-cluster.yaml").read_text())
     util.validate_config(util.prepare_config(dict(config)))
     with pytest.raises(Exception, match="'nonsense' was unexpected"):
@@ -55,7 +55,6 @@ def test_rays_launcher_accepts_the_cluster_of_own_machines():
 
 
 def test_the_job_of_kuberay_has_one_image_and_workers_of_one_size():
-    yaml = pytest.importorskip("yaml")
     job = yaml.safe_load((CLUSTER / "kuberay-job.yaml").read_text())
     assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
     cluster = job["spec"]["rayClusterSpec"]

@@ -25,11 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.populations.population import (
-    ClientBlock,
-    Ids,
-    StoredPopulation,
-)
+from fedhh.clients.populations.population import ClientBlock, Ids, StoredPopulation
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
@@ -221,9 +217,7 @@ class PreparedPopulation(StoredPopulation):
         starts = self._offsets[clients]
         ends = self._offsets[clients + 1]
         sizes = ends - starts
-        if len(clients) and not (starts.min() >= 0 and ends.max() <= len(self._word_ids)):
-            raise _damaged(self._columns.directory / "clients.arrow")
-        if (sizes < 0).any():
+        if not ((starts >= 0) & (sizes >= 0) & (ends <= len(self._word_ids))).all():
             raise _damaged(self._columns.directory / "clients.arrow")
         offsets = np.r_[0, np.cumsum(sizes)]
         if (starts[1:] == ends[:-1]).all():

@@ -69,21 +69,24 @@ def metric_text(metric: str, value: float) -> str:
 
 
 class Standing:
-    """How a sweep stands: what failed, and the best cell so far."""
+    """How a sweep stands: what failed, the best cell so far, and what cells took."""
 
     def __init__(self, metric: str) -> None:
         self._metric, self._failed, self._best = metric, 0, -math.inf
+        self._seconds = 0.0
         self._where = ""
 
     def after(self, cell: AnyCell, record: Record) -> str:
         """Return it in a line, with one more cell."""
         self._failed += record["status"] == FAILED
+        self._seconds += record["timings"].get("seconds", 0.0)
         value = record["result"].get(self._metric)
         if isinstance(value, int | float) and value > self._best:
             self._best = value
             self._where = f"best so far: {metric_text(self._metric, value)} at {unit_of(cell)}"
         failed = f"{self._failed} failed" if self._failed else ""
-        return "; ".join(part for part in (failed, self._where) if part)
+        spent = f"cells took {self._seconds:,.0f} s"
+        return "; ".join(part for part in (failed, self._where, spent) if part)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -192,8 +192,20 @@ def run_sweep(
         key: i for i, key in enumerate(dict.fromkeys(population_key(c.config) for c in plan.cells))
     }
     missing = sorted(missing, key=lambda cell: order[population_key(cell.config)])
+    seconds = zip(plan.to_run, _seconds_of(plan.to_run), strict=True)
+    steps = {cell.id: round(1e3 * each) for cell, each in seconds}
     total = len(plan.to_run)
-    listener.start(Work(title=plan.title, noun="cells", total=total, done=total - len(missing)))
+    listener.start(
+        Work(
+            title=plan.title,
+            noun="cells",
+            total=total,
+            done=total - len(missing),
+            # Milliseconds that cells should take: of a few long ones, most are the last.
+            steps=sum(steps.values()),
+            steps_done=sum(steps.values()) - sum(steps[cell.id] for cell in missing),
+        )
+    )
     chosen = workers_of_sweep(missing, execution)
     _log.info("cells run %s", chosen.why)
     number = chosen.number
@@ -217,6 +229,7 @@ def run_sweep(
         results.write_record(directory, cell, record)
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
         listener.finish(unit_of(cell), FinishedCell(cell, record))
+        listener.advance(steps[cell.id])
         listener.note(standing.after(cell, record))
     return results.write_tables(directory, plan)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -68,6 +69,37 @@ def test_workers_get_the_longest_cells_first_those_of_a_population_together():
         for seed in (5, 6)
         for passes in (2, 1)
     ]
+
+
+class Heard(Callbacks):
+    def __init__(self):
+        self.work, self.steps, self.notes = None, [], []
+
+    def start(self, work):
+        self.work = work
+
+    def advance(self, steps):
+        self.steps.append(steps)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_progress_is_by_what_cells_should_take(tmp_path):
+    linked = {"population.clients": [900, 9_000], "protocol.clients_per_layer": [100, 1_000]}
+    plan = plan_of({"linked": [linked]})
+    heard = Heard()
+    sweep.run_sweep(plan, tmp_path / "out", workers=0, callbacks=[heard])
+    short, long = heard.steps
+    assert short < long
+    assert (heard.work.steps, heard.work.steps_done) == (short + long, 0)
+    assert re.search(r"; cells took [0-9,]+ s$", heard.notes[-1])
+    # One that is there already is done before.
+    cell = next(iter((tmp_path / "out" / "cells").glob(f"{plan.cells[1].id}*.json")))
+    cell.unlink()
+    again = Heard()
+    sweep.run_sweep(plan, tmp_path / "out", workers=0, resume=True, callbacks=[again])
+    assert (again.work.steps, again.work.steps_done, again.steps) == (short + long, short, [long])
 
 
 def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
