@@ -1,8 +1,7 @@
 """Files in object storage, by addresses such as ``s3://bucket/words``: copied here, then read.
 
 Addresses are those of Arrow's file systems (``s3://``, ``gs://``, ``hdfs://``, with their options
-as a query), and, where fsspec is installed, those of fsspec. Who is asked for is in the usual
-places: environment variables and files of credentials.
+as a query). Credentials are in the usual places: environment variables and files.
 """
 
 from __future__ import annotations
@@ -163,19 +162,14 @@ def _system(address: str) -> tuple[pafs.FileSystem, str]:
         )
     try:
         found: tuple[pafs.FileSystem, str] = pafs.FileSystem.from_uri(address)
-        return found
     except pa.ArrowInvalid as problem:
         if "Unrecognized filesystem" not in str(problem):
             raise
-    try:
-        import fsspec
-    except ImportError:
         raise InputError(
             f"Expected an address of Arrow's file systems, such as s3:// or gs://, got "
-            f"{shown(address)}; for others, install fsspec."
+            f"{shown(address)}; copy the files here."
         ) from None
-    system, path = fsspec.core.url_to_fs(address)
-    return pafs.PyFileSystem(pafs.FSSpecHandler(system)), str(path)
+    return found
 
 
 @contextmanager

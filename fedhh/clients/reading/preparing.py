@@ -6,6 +6,7 @@ it. Words are brought to their form, and rows are refused, by the rules of readi
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections import Counter
@@ -174,7 +175,8 @@ def prepare_pieces(
     """
     if is_there(out):
         raise InputError(f"Expected a path where nothing stands, got {out}; name another one.")
-    if not out.parent.is_dir():
+    # Of a name that is too long, pathlib raises.
+    if not os.path.isdir(out.parent):
         raise _unwritable(out, "No such file or directory")
     try:
         with whole_directory(out) as place:
@@ -219,7 +221,7 @@ def _files_of(source: str | Path) -> list[_File]:
         listed = [_File(path=Path(f.path), address=address, remote=f) for f in remote]
         is_whole = len(remote) == 1 and not remote[0].name
     else:
-        is_whole = not Path(source).is_dir()
+        is_whole = not os.path.isdir(source)
         paths = [Path(source)] if is_whole else sorted(Path(source).rglob("*"))
         listed = [_File(path=path) for path in paths if is_whole or path.is_file()]
     if is_whole:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -52,7 +53,8 @@ def load_content(config: PopulationConfig) -> FileContent:
         refuse_layout(config)
         prepared = open_prepared(path, config.language, address=address)
         return FileContent(population=prepared)
-    if path.is_dir():
+    # Of a name that is too long, pathlib raises.
+    if os.path.isdir(path):
         raise InputError(
             f"Expected a file of clients or a prepared directory, got the directory {path}; "
             f"prepare it with fedhh data prepare {path} OUT, and use OUT."

@@ -159,6 +159,10 @@ def test_places_that_cannot_be_are_refused(tmp_path):
 
     with pytest.raises(InputError, match="Expected a path where nothing stands, got"):
         prepare("a.csv", "empty")
+    with pytest.raises(InputError, match="File name too long"):
+        prepare("a.csv", "x" * 300)
+    with pytest.raises(InputError, match="File name too long"):
+        prepare(f"{'x' * 300}.csv", "out")
     with pytest.raises(InputError, match="Expected Parquet, CSV or JSON Lines files in"):
         prepare("empty", "out")
     with pytest.raises(InputError, match=r"can be written, got .*: No such file or directory"):
