@@ -211,6 +211,8 @@ class RayExecutor(Executor):
                 slow, beside = None, []
             elif slow is not None and not any(share.pending for share in beside):
                 self._report(slow, sum(share.clients_done for share in beside), progress)
+                for share in beside:
+                    share.clients_reported = share.clients_done
                 shares.remove(slow)
                 shares.extend(beside)
                 slow, beside = None, []
