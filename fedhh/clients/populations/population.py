@@ -358,11 +358,20 @@ class StoredPopulation(Population):
         Raises:
             InputError: There are not so many clients.
         """
-        self._require_size(size)
+        if not 1 <= size <= self.num_clients:
+            raise InputError(
+                f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
+                f"{self.name}, got population.clients={size:,}."
+            )
         if size == self.num_clients:
             return self
+        sample = self._sampled(size, rng)
+        return sample.keep_words(sample.word_clients > 0)
+
+    def _sampled(self, size: int, rng: np.random.Generator) -> StoredPopulation:
+        """Return fewer than all clients, with all words."""
         drawn = self.block(np.sort(rng.permutation(self.num_clients)[:size]))
-        sample = StoredPopulation(
+        return StoredPopulation(
             name=f"{self.name}, a random {size:,} of {self.num_clients:,} {self.unit}s",
             lexicon=self._lexicon,
             offsets=drawn.offsets,
@@ -372,11 +381,3 @@ class StoredPopulation(Population):
             exchangeable=self.exchangeable,
             drawn_from=self.num_clients,
         )
-        return sample.keep_words(sample.word_clients > 0)
-
-    def _require_size(self, size: int) -> None:
-        if not 1 <= size <= self.num_clients:
-            raise InputError(
-                f"Expected 1 <= population.clients <= {self.num_clients:,}, the {self.unit}s of "
-                f"{self.name}, got population.clients={size:,}."
-            )

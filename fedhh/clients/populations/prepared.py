@@ -270,26 +270,14 @@ class PreparedPopulation(StoredPopulation):
             kept[self._kept] = keep
         return self._view(first=self._first, num_clients=self.num_clients, kept=kept)
 
-    def sample_clients(self, size: int, *, rng: np.random.Generator) -> PreparedPopulation:
-        """Return clients that follow each other from a random place on, and their words.
+    def _sampled(self, size: int, rng: np.random.Generator) -> PreparedPopulation:
+        """Return clients that follow each other from a random place on, with all words.
 
-        They are a random sample, since clients are stored in a random order. A smaller sample with
-        the same generator is part of a larger one.
-
-        Args:
-            size: How many clients, from 1 to all.
-            rng: Source of the draw.
-
-        Raises:
-            InputError: There are not so many clients.
+        They are a random sample, since clients are stored in a random order.
         """
-        self._require_size(size)
-        if size == self.num_clients:
-            return self
         place = int(rng.integers(self.num_clients))
         first = self._first + place * (self.num_clients - size) // self.num_clients
-        sample = self._view(first=first, num_clients=size, kept=self._kept)
-        return sample.keep_words(sample.word_clients > 0)
+        return self._view(first=first, num_clients=size, kept=self._kept)
 
     def _view(
         self, *, first: int, num_clients: int, kept: npt.NDArray[np.bool_] | None

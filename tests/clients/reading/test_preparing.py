@@ -37,6 +37,18 @@ def same(prepared, read):
     assert clients(prepared) == clients(read)
 
 
+def write_rows(path, *, size, users):
+    """Write so many rows of random users and words."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "user": rng.integers(users, size=size),
+            "word": pa.array([f"w{i}" for i in range(5_000)]).take(rng.integers(5_000, size=size)),
+        }
+    )
+    pq.write_table(table, path)
+
+
 @pytest.fixture
 def parts(tmp_path):
     """Files of three formats, each with rows of any user, pairs repeated and users without a word.
@@ -114,15 +126,7 @@ def test_words_of_another_language_have_its_form(tmp_path):
 
 
 def test_what_does_not_fit_in_memory_is_sorted_on_disk(tmp_path):
-    rng = np.random.default_rng(0)
-    size = 300_000
-    table = pa.table(
-        {
-            "user": rng.integers(40_000, size=size),
-            "word": pa.array([f"w{i}" for i in range(5_000)]).take(rng.integers(5_000, size=size)),
-        }
-    )
-    pq.write_table(table, tmp_path / "rows.parquet")
+    write_rows(tmp_path / "rows.parquet", size=300_000, users=40_000)
     out = tmp_path / "out"
     prepare_files([tmp_path / "rows.parquet"], out, Layout(), salt="s", memory=64 * 2**20)
     same(open_prepared(out), read_population(tmp_path / "rows.parquet"))
@@ -173,15 +177,7 @@ def test_places_that_cannot_be_are_refused(tmp_path):
 
 
 def test_a_signal_leaves_nothing(tmp_path):
-    rng = np.random.default_rng(0)
-    size = 3_000_000
-    table = pa.table(
-        {
-            "user": rng.integers(500_000, size=size),
-            "word": pa.array([f"w{i}" for i in range(5_000)]).take(rng.integers(5_000, size=size)),
-        }
-    )
-    pq.write_table(table, tmp_path / "rows.parquet")
+    write_rows(tmp_path / "rows.parquet", size=3_000_000, users=500_000)
     process = start("data", "prepare", "rows.parquet", "out", cwd=tmp_path)
     wait_until(lambda: any(path.suffix == "" for path in tmp_path.iterdir()), process)
     os.kill(process.pid, signal.SIGTERM)
