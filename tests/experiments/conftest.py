@@ -28,8 +28,15 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
 
     def on_ray(function, calls, *, num_workers, address):
         asked.append(("cells", num_workers, address))
-        for number, (job, shared) in enumerate(calls):
-            yield number, function(*pickle.loads(pickle.dumps((job, shared.value))))
+        for number, (job, drawn) in enumerate(calls):
+            value = drawn.value if isinstance(drawn, tasks.Shared) else computed[drawn]
+            yield number, function(*pickle.loads(pickle.dumps((job, value))))
+
+    computed = {}
+
+    def begin(value):
+        function, arguments = pickle.loads(pickle.dumps((value.function, value.arguments)))
+        computed[value] = function(*arguments)
 
     def in_process(worker, *, num_workers, address):
         asked.append(("clients", num_workers, address))
@@ -37,5 +44,6 @@ def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
 
     monkeypatch.setattr(connection, "check_cluster", lambda address: None)
     monkeypatch.setattr(tasks, "map_on_ray", on_ray)
+    monkeypatch.setattr(tasks.Computed, "begin", begin)
     monkeypatch.setattr(executor, "RayExecutor", in_process)
     return asked

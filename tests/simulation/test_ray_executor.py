@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import types
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -42,7 +44,7 @@ from fedhh.simulation.ray import executor as executor_module  # noqa: E402
 from fedhh.simulation.ray import tasks  # noqa: E402
 from fedhh.simulation.ray.actors import RayActors  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
-from fedhh.simulation.ray.tasks import Shared, map_on_ray  # noqa: E402
+from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray  # noqa: E402
 from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("shared_ray")
@@ -227,10 +229,31 @@ class TestFewerCoresThanWorkers:
         assert len(list(results)) == 1
         assert "3 workers were asked for, and the Ray cluster has 2 cores" in caplog.text
 
+    def test_what_calls_share_is_made_once_by_a_task_of_its_own(self, tmp_path):
+        made = Computed(function=noted, arguments=(tmp_path, "fine"))
+        broken = Computed(function=noted, arguments=(tmp_path, "broken"))
+        calls = [(made,), (broken,), (made,)]
+        results = dict(map_on_ray(first_of, calls, num_workers=1))
+        assert results[0] == results[2] != os.getpid()
+        assert str(results[1]) == "not for this one"
+        assert sorted(each.name.split()[0] for each in tmp_path.iterdir()) == ["broken", "fine"]
+
     def test_calls_need_a_core(self, monkeypatch):
         monkeypatch.setattr(tasks, "all_cores", lambda: 0)
         with pytest.raises(RunFailedError, match="has no core left: start a node"):
             next(map_on_ray(square, [(1,)], num_workers=1))
+
+
+def noted(folder, name: str) -> tuple[int]:
+    """Write down that it was called, and return the process."""
+    (folder / f"{name} {uuid.uuid4()}").touch()
+    if name == "broken":
+        raise ValueError("not for this one")
+    return (os.getpid(),)
+
+
+def first_of(values: tuple[int]) -> int:
+    return values[0]
 
 
 def never_placed(_: list[dict[str, float]]):

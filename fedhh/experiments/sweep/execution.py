@@ -22,10 +22,13 @@ from fedhh.validation import InputError, printable
 
 # A row of a population: int32 word and int32 count.
 _BYTES_PER_ROW = 8
-# The population itself, its copy in the object store, and what runs need besides it.
+# A population, its copy in the object store or the next one, and what runs need besides it.
 _COPIES = 3
 
 CellT = TypeVar("CellT", bound=AnyCell)
+
+Call = tuple[Callable[..., "Drawn"], tuple[Any, ...]]
+"""A function that is importable on every node, and its arguments."""
 
 
 class ProgressLines(Callbacks):
@@ -148,35 +151,63 @@ def side_by_side(
     run: Callable[[Any, Drawn], Record],
     *,
     job: Callable[[CellT], Any],
+    population: Callable[[CellT], Any],
     draw: Callable[[CellT], Drawn],
+    draw_apart: Callable[[CellT], Call | None] = lambda cell: None,
+    cost: Callable[[CellT], float] = lambda cell: 1.0,
     listener: Callbacks,
     workers: int | None,
     ray_address: str,
 ) -> Iterator[tuple[CellT, Record]]:
     """Yield cells with their records as they finish on Ray, so many at a time.
 
+    Cells of one population follow each other, so that it is drawn once, and are handed out when a
+    worker is free: the population with the longest cell first, and so the cells of each. What is
+    drawn apart is begun while the cells of the population before it run.
+
     Args:
-        cells: Those of one population in a row.
+        cells: What to run.
         run: Returns a job's record; importable on every node.
         job: Returns what ``run`` needs of a cell.
-        draw: Returns a cell's population, the same object as long as it stays the same.
+        population: Returns a key of a cell's population.
+        draw: Returns a cell's population.
+        draw_apart: Returns the call that draws it on the cluster; None for one drawn here.
+        cost: Returns about what a cell takes, by what is known when it is asked.
         listener: Callbacks: which cell begins.
         workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
-    from fedhh.simulation.ray.tasks import Shared, map_on_ray
+    from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray
+
+    groups: dict[Any, list[CellT]] = {}
+    for cell in cells:
+        groups.setdefault(population(cell), []).append(cell)
+    begun: list[CellT] = []
+
+    def next_group() -> tuple[list[CellT], Computed | None]:
+        """Return the cells of the next population, which begins to be drawn if that is apart."""
+        if not groups:
+            return [], None
+        group = groups.pop(max(groups, key=lambda key: max(map(cost, groups[key]))))
+        if (call := draw_apart(group[0])) is None:
+            return group, None
+        apart = Computed(function=call[0], arguments=call[1])
+        apart.begin()
+        return group, apart
 
     def calls() -> Iterator[tuple[Any, ...]]:
-        shared: Shared | None = None
-        for cell in cells:
-            drawn = draw(cell)
-            if shared is None or shared.value is not drawn:
-                shared = Shared(value=drawn)
-            listener.begin(unit_of(cell))
-            yield job(cell), shared
+        group, drawn_apart = next_group()
+        while group:
+            drawn = drawn_apart or Shared(value=draw(group[0]))
+            following, drawn_apart = next_group()
+            while group:
+                begun.append(group.pop(group.index(max(group, key=cost))))
+                listener.begin(unit_of(begun[-1]))
+                yield job(begun[-1]), drawn
+            group = following
 
     for number, outcome in map_on_ray(run, calls(), num_workers=workers, address=ray_address):
-        yield cells[number], _lost(outcome) if isinstance(outcome, Exception) else outcome
+        yield begun[number], _lost(outcome) if isinstance(outcome, Exception) else outcome
 
 
 def fits_with_others(population: Population | None) -> bool:

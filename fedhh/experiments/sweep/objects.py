@@ -161,17 +161,20 @@ class _Store:
                 f"{shown(population)}."
             )
         self._given = population
-        self._seed: int | None = None
+        self._key: int | None = None
         self._drawn: Drawn | None = None
         self._size = 0
 
     def get(self, seed: int) -> Drawn:
         """Return the clients of a seed."""
-        is_other = seed != self._seed and not isinstance(self._given, Population)
-        if self._drawn is None or is_other:
+        if self._drawn is None or self.key(seed) != self._key:
             self._drawn = None  # Two populations at a time may be more than fits.
-            self._drawn, self._seed = draw(lambda: self._made(seed)), seed
+            self._drawn, self._key = draw(lambda: self._made(seed)), self.key(seed)
         return self._drawn
+
+    def key(self, seed: int) -> int | None:
+        """Return what is equal for seeds that have the same clients."""
+        return None if isinstance(self._given, Population) else seed
 
     def num_clients(self, seed: int) -> int:
         """Return how many clients there are, for every seed."""
@@ -209,6 +212,7 @@ def _run(
             ordered,
             run_job,
             job=lambda cell: cell.job,
+            population=lambda cell: store.key(cell.seed),
             draw=lambda cell: store.get(cell.seed),
             listener=listener,
             workers=workers,

@@ -22,14 +22,10 @@ from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.axes import SWEEP
+from fedhh.experiments.sweep.costs import workers_of_sweep
 from fedhh.experiments.sweep.execution import settings_text
 from fedhh.experiments.sweep.plan import NAMES_PROTOCOLS, SKIP_RULES, Cell, Sweep, parse_sweep
-from fedhh.experiments.sweep.sweep import (
-    PopulationStore,
-    population_key,
-    run_sweep,
-    workers_of_sweep,
-)
+from fedhh.experiments.sweep.sweep import PopulationStore, population_key, run_sweep
 from fedhh.validation import InputError
 
 

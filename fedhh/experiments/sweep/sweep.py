@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,16 +17,17 @@ from fedhh.experiments.config.population import (
     build_population,
     expected_tokens,
     is_synthetic,
-    is_virtual,
     says_its_size,
 )
 from fedhh.experiments.config.schema import Config, ExecutionConfig, PopulationConfig
 from fedhh.experiments.run.run import run_config
-from fedhh.experiments.run.workers import Workers, check_cluster, choose_workers, seconds_of_answers
+from fedhh.experiments.run.workers import check_cluster
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.sweep import directory as results
+from fedhh.experiments.sweep.costs import Costs, draws_again, workers_of_sweep
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import (
+    Call,
     Drawn,
     FinishedCell,
     ProgressLines,
@@ -45,9 +45,6 @@ from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_between, require_choice
 
 _log = logging.getLogger(__name__)
-
-CELL_SECONDS = 1.0
-"""What a cell takes besides the answers of its clients: its measures and its accounting."""
 
 PARALLEL = ("auto", "cells", "clients")
 """What workers share: the cells of a sweep, or the clients of one cell after the other."""
@@ -192,8 +189,12 @@ def run_sweep(
         key: i for i, key in enumerate(dict.fromkeys(population_key(c.config) for c in plan.cells))
     }
     missing = sorted(missing, key=lambda cell: order[population_key(cell.config)])
-    seconds = zip(plan.to_run, _seconds_of(plan.to_run), strict=True)
-    steps = {cell.id: round(1e3 * each) for cell, each in seconds}
+    costs = Costs(plan.to_run)
+    left = {cell.id for cell in missing}
+    for cell in plan.to_run:
+        if cell.id not in left:
+            costs.learn(cell, None)
+    done = _thousandths(costs)
     total = len(plan.to_run)
     listener.start(
         Work(
@@ -201,9 +202,9 @@ def run_sweep(
             noun="cells",
             total=total,
             done=total - len(missing),
-            # Milliseconds that cells should take: of a few long ones, most are the last.
-            steps=sum(steps.values()),
-            steps_done=sum(steps.values()) - sum(steps[cell.id] for cell in missing),
+            # By what cells take: of a few long ones, most units are done when little is.
+            steps=1000,
+            steps_done=done,
         )
     )
     chosen = workers_of_sweep(missing, execution)
@@ -214,10 +215,13 @@ def run_sweep(
     )
     if share_cells:
         finished = side_by_side(
-            longest_first(missing),
+            missing,
             run_cell,
             job=lambda cell: _executed(cell.config, ExecutionConfig(workers=0)),
+            population=lambda cell: population_key(cell.config),
             draw=lambda cell: store.get(cell.config),
+            draw_apart=lambda cell: _drawn_apart(cell.config),
+            cost=costs.seconds,
             listener=listener,
             workers=number,
             ray_address=ray_address,
@@ -229,54 +233,11 @@ def run_sweep(
         results.write_record(directory, cell, record)
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
         listener.finish(unit_of(cell), FinishedCell(cell, record))
-        listener.advance(steps[cell.id])
+        costs.learn(cell, None if record["error"] else record["timings"]["seconds"])
+        listener.advance(max(0, _thousandths(costs) - done))
+        done = max(done, _thousandths(costs))
         listener.note(standing.after(cell, record))
     return results.write_tables(directory, plan)
-
-
-def workers_of_sweep(cells: Sequence[Cell], execution: ExecutionConfig) -> Workers:
-    """Return how many cells of a sweep run in parallel, and why."""
-    if execution.workers != AUTO or execution.ray_address:
-        return choose_workers(execution, 0.0)
-    return choose_workers(execution, seconds_of_cells(cells), most=len(cells))
-
-
-def longest_first(cells: Sequence[Cell]) -> list[Cell]:
-    """Return cells in the order in which they keep all workers busy to the end.
-
-    Those of one population stay together, so that it is drawn once. Populations follow each other
-    by their longest cell, and so do the cells of each.
-    """
-    seconds = dict(zip((cell.id for cell in cells), _seconds_of(cells), strict=True))
-    longest: dict[tuple[PopulationConfig, int], float] = {}
-    for cell in cells:
-        key = population_key(cell.config)
-        longest[key] = max(longest.get(key, 0.0), seconds[cell.id])
-    place = {key: i for i, key in enumerate(sorted(longest, key=lambda key: -longest[key]))}
-    return sorted(cells, key=lambda cell: (place[population_key(cell.config)], -seconds[cell.id]))
-
-
-def seconds_of_cells(cells: Sequence[Cell]) -> float:
-    """Return about how long cells take on one core: the answers of clients, and `CELL_SECONDS`."""
-    return sum(_seconds_of(cells))
-
-
-def _seconds_of(cells: Sequence[Cell]) -> list[float]:
-    configs = {cell.config.population: cell.config for cell in cells}
-    is_drawn = {population: _is_virtual(config) for population, config in configs.items()}
-    each = []
-    for cell in cells:
-        seconds = CELL_SECONDS
-        if cell.asked is not None and cell.asked.clients is not None:
-            most = cell.config.simulation.drawn_clients
-            drawn = math.inf if isinstance(most, str) else most * cell.asked.layers
-            seconds += seconds_of_answers(
-                min(cell.asked.clients, drawn),
-                cell.config,
-                is_held=not is_drawn[cell.config.population],
-            )
-        each.append(seconds)
-    return each
 
 
 def run_cell(config: Config, drawn: Drawn) -> Record:
@@ -299,16 +260,24 @@ def _in_turn(
             yield from zip(group, run_together(group, drawn, execution), strict=True)
 
 
+def _thousandths(costs: Costs) -> int:
+    return round(1000 * costs.share_done)
+
+
+def _drawn_apart(config: Config) -> Call | None:
+    """Return the call that draws a synthetic population on any node; files are read here."""
+    if not is_synthetic(config.population):
+        return None
+    return draw_synthetic, (config.population, config.seed)
+
+
+def draw_synthetic(population: PopulationConfig, seed: int) -> Drawn:
+    """Return a synthetic population, drawn, or the reason why it is not."""
+    return draw(lambda: build_population(population, seed=seed)[0])
+
+
 def _executed(config: Config, execution: ExecutionConfig) -> Config:
     return config.model_copy(update={"execution": execution})
-
-
-def _is_virtual(config: Config) -> bool:
-    """Return whether clients are drawn anew when asked; a cell's record says what is wrong."""
-    try:
-        return is_synthetic(config.population) and is_virtual(config.population, config.seed)
-    except InputError:
-        return False
 
 
 def _fits_with_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
@@ -322,7 +291,7 @@ def _fits_with_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
     for config in configs:
         population = config.population
         if is_synthetic(population):
-            if _is_virtual(config):
+            if draws_again(config):
                 return False
             if not rows_fit(expected_tokens(population, config.seed)):
                 return False

@@ -40,6 +40,32 @@ class Shared:
         return self._reference
 
 
+@dataclass(kw_only=True, eq=False)
+class Computed:
+    """An argument of several calls of `map_on_ray` that a task of its own makes on the cluster.
+
+    It is stored where it is made, and never comes to this process. Ray makes it again if that node
+    is lost. Calls that need it wait for it without a core.
+
+    Attributes:
+        function: Importable on every node.
+        arguments: Of the function.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    _reference: Any = field(default=None, repr=False)
+
+    def begin(self) -> None:
+        """Begin to make it; within a call of `map_on_ray`, since Ray has to be there."""
+        self.reference()
+
+    def reference(self) -> Any:
+        if self._reference is None:
+            self._reference = _task().remote(self.function, *map(Carried, self.arguments))
+        return self._reference
+
+
 def map_on_ray(
     function: Callable[..., _Result],
     arguments: Iterable[tuple[Any, ...]],
@@ -54,7 +80,8 @@ def map_on_ray(
 
     Args:
         function: Importable on every node.
-        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once.
+        arguments: Taken one by one, whenever a worker is free; a `Shared` argument is stored once,
+            and a `Computed` one made once, by a task of its own.
         num_workers: How many calls run at a time, at most the cluster's cores; None for one on each
             core that is free.
         address: A running cluster's address; a local Ray of our own if empty.
@@ -73,7 +100,7 @@ def map_on_ray(
         start_ray(num_workers, address)
     watch = watch_ray(address)
     waits = 0
-    task = ray.remote(num_cpus=1, max_retries=MOST_FAILURES)(_call)
+    task = _task()
     waiting = enumerate(arguments)
     running: dict[Any, int] = {}
     try:
@@ -82,7 +109,10 @@ def map_on_ray(
             while len(running) < at_a_time and (call := next(waiting, None)) is not None:
                 watch.check()
                 number, values = call
-                passed = [v.reference() if isinstance(v, Shared) else Carried(v) for v in values]
+                passed = [
+                    value.reference() if isinstance(value, Shared | Computed) else Carried(value)
+                    for value in values
+                ]
                 running[task.remote(function, *passed)] = number
             if not running:
                 return
@@ -100,6 +130,11 @@ def map_on_ray(
                 ray.cancel(reference, force=True)
         if owns_ray:
             stop_ray()
+
+
+def _task() -> Any:
+    """Return what runs a function on one core of the cluster."""
+    return ray.remote(num_cpus=1, max_retries=MOST_FAILURES)(_call)
 
 
 def _outcome(reference: Any, watch: RayWatch) -> Any:

@@ -8,8 +8,8 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run import run, workers
 from fedhh.experiments.run.workers import choose_workers, seconds_of_run, start_in_background
+from fedhh.experiments.sweep.costs import workers_of_sweep
 from fedhh.experiments.sweep.plan import parse_sweep
-from fedhh.experiments.sweep.sweep import workers_of_sweep
 from fedhh.simulation.executor import InProcessExecutor
 
 AUTO = ExecutionConfig()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text, presets
+from fedhh.experiments.sweep.costs import Costs
 from fedhh.experiments.sweep.plan import Cell, load_sweep_table, parse_sweep
-from fedhh.experiments.sweep.sweep import seconds_of_cells
 from fedhh.validation import InputError
 
 BASE = """
@@ -222,7 +222,7 @@ def test_every_built_in_sweep_is_valid_and_takes_as_long_as_is_said(name: str):
     assert tomllib.loads(plan.to_toml()) == table
     (preset,) = (each for each in presets() if each.name == name)
     if preset.basis == "derived":
-        on_two_cores = seeds * seconds_of_cells(plan.to_run) / 2
+        on_two_cores = seeds * Costs(plan.to_run).seconds_left / 2
         assert 0.8 * on_two_cores - 1 <= preset.seconds <= 1.25 * on_two_cores + 1
     if name.startswith("field"):
         asks_for_one_word_of_everybody(plan.to_run)
