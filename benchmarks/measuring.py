@@ -9,8 +9,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,21 @@ class Family:
                 with suppress(psutil.Error):
                     self._seconds[each.pid] = sum(each.cpu_times()[:2])
         return sum(self._seconds.values())
+
+
+@contextmanager
+def cluster_of(num_nodes: int, cores: int = 1) -> Iterator[str]:
+    """Simulate a Ray cluster of so many nodes, each with some cores, and return its address."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(num_nodes):
+        cluster.add_node(num_cpus=cores)
+    cluster.wait_for_nodes()
+    try:
+        yield cluster.address
+    finally:
+        cluster.shutdown()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

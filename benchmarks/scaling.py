@@ -8,8 +8,12 @@
 3. Milliseconds that an actor takes for each further aggregate of 8 MB that it merges.
 4. With --merging-workers W: the tree in which aggregates of 8 MB of W workers on --merging-nodes
    simulated nodes are merged: its steps, what one of them takes, what this process takes.
+5. With --nodes: the layers of 1. on simulated clusters of so many nodes of one core. Of processor
+   seconds, what the workers take, what this process takes, and what Ray's own processes do. Nodes
+   share the cores of this machine: the wall time of more nodes than it has cores says little.
 
-Run: python -m benchmarks.scaling [--clients N] [--layers N] [--merging-workers W] [--json FILE]
+Run: python -m benchmarks.scaling [--clients N] [--layers N] [--json FILE]
+    [--merging-workers W | --nodes N...]
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import numpy as np
 import psutil
 import ray
 
-from benchmarks.measuring import add_options, save
+from benchmarks.measuring import Family, add_options, cluster_of, save
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate, Answer, Diagnostics
@@ -71,6 +75,41 @@ def run_layers(protocol: LdpTrieHH, worker: ClientWorker, num_workers: int) -> d
     }
 
 
+def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[str, Any]:
+    """Return seconds of a layer, of those after the first, on nodes of one core."""
+    with (
+        cluster_of(num_nodes) as address,
+        RayExecutor(worker, num_workers=num_nodes, address=address) as executor,
+    ):
+        family, calls = Family(psutil.Process()), 0
+        wait = ray.wait
+
+        def counted(references: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return wait(references, **options)
+
+        ray.wait = counted
+        marks = []
+        for _ in rounds(protocol, executor):
+            here = sum(psutil.Process().cpu_times()[:2])
+            marks.append((time.perf_counter(), family.seconds(), actor_seconds(), here, calls))
+        ray.wait = wait
+        ray.shutdown()
+    layers = len(marks) - 1
+    wall, everything, workers, here, calls = (
+        (last - first) / layers for first, last in zip(marks[0], marks[-1], strict=True)
+    )
+    return {
+        "nodes": num_nodes,
+        "wall_s": wall,
+        "workers_cpu_s": workers,
+        "here_cpu_s": here,
+        "ray_cpu_s": everything - workers - here,
+        "calls": calls,
+    }
+
+
 def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> list[dict[str, int]]:
     """Return the pickled sizes of every layer's query and of an aggregate of it."""
     rows = []
@@ -105,12 +144,6 @@ class Full:
 
 def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
     """Return how the answers of many workers on simulated nodes are merged."""
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for _ in range(num_nodes):
-        cluster.add_node(num_cpus=num_workers // num_nodes)
-    cluster.wait_for_nodes()
     groups: list[list[str]] = []
     fetched: list[int] = []
     merged, get = RayActors._merged, RayActors._get
@@ -123,7 +156,10 @@ def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
     protocol = gboard(num_workers * 4_000, 2)
     query = protocol.next_query(protocol.initialize())
     seconds = []
-    with RayExecutor(Full(), num_workers=num_workers, address=cluster.address) as executor:
+    with (
+        cluster_of(num_nodes, num_workers // num_nodes) as address,
+        RayExecutor(Full(), num_workers=num_workers, address=address) as executor,
+    ):
         for _ in range(4):
             groups.clear()
             fetched.clear()
@@ -133,8 +169,7 @@ def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
             assert answer.aggregate.num_clients == query.cohort.num_blocks
             assert (answer.aggregate.tally == answer.aggregate.tally[0]).all()
         workers = len(executor.clients)
-    ray.shutdown()
-    cluster.shutdown()
+        ray.shutdown()
     steps = [group for group in groups if len(group) > 1]
     return {
         "workers": workers,
@@ -177,6 +212,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs (at least 3)")
     parser.add_argument("--merging-workers", type=int, default=0)
     parser.add_argument("--merging-nodes", type=int, default=8)
+    parser.add_argument("--nodes", type=int, nargs="*", default=[])
     add_options(parser)
     options = parser.parse_args()
     if options.merging_workers:
@@ -188,6 +224,13 @@ def main() -> None:
     protocol = gboard(options.clients, options.layers)
     population = VirtualPopulation("keyboard60d", options.clients * options.layers, seed=0)
     worker = ClientWorker(population, seed=0)
+    if options.nodes:
+        rows = []
+        for number in options.nodes:
+            rows.append(on_nodes(protocol, worker, number))
+            print({key: round(value, 3) for key, value in rows[-1].items()}, flush=True)
+        save(options, "nodes", rows)
+        return
     further = merge_ms()
     print(f"merging one more aggregate of 8 MB: {further:.1f} ms")
     small = gboard(20_000, 15)

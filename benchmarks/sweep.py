@@ -6,7 +6,10 @@ one's end: the processor seconds of all processes, as a share of what the cores 
 other programs (their own and the idle seconds together); and the share of the workers' wall
 time in which they ran a cell.
 
-Run: python -m benchmarks.sweep [--data FILE] [--workers N] [--json FILE]
+With --nodes, the workers are the cores of a simulated cluster: that many nodes of one core, and a
+head without. More nodes than this machine has cores share them, so that every cell takes longer.
+
+Run: python -m benchmarks.sweep [--data FILE] [--workers N] [--nodes N] [--seeds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from benchmarks.measuring import Family, add_options, save
+from benchmarks.measuring import Family, add_options, cluster_of, save
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.reading.sources import write_population
 from fedhh.experiments.study.callbacks import Callbacks
@@ -54,13 +58,13 @@ class Watch(Callbacks):
         self.mark()
 
 
-def table_of(data: Path) -> dict[str, Any]:
+def table_of(data: Path, seeds: int) -> dict[str, Any]:
     """Return the sweep, as its file would have it."""
     return {
         "population": {"source": str(data)},
         "protocol": {"depth": 10},
         "sweep": {
-            "seeds": 1,
+            "seeds": seeds,
             "axes": {
                 "privacy.local_epsilon": [4, 6, 8],
                 "population.clients": [6_000, 12_000, CLIENTS],
@@ -79,9 +83,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, help="a file of at least 17,060 clients")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--nodes", type=int, default=0, help="of a simulated cluster")
+    parser.add_argument("--seeds", type=int, default=1, help="of each cell")
     add_options(parser)
     options = parser.parse_args()
     watch = Watch()
+    workers = options.nodes or options.workers
     with tempfile.TemporaryDirectory() as folder:
         data = options.data
         if data is None:
@@ -89,26 +96,35 @@ def main() -> None:
             write_population(synthetic_population("chat", CLIENTS, seed=0), data)
         watch.mark()
         store = PopulationStore()
-        plan = parse_sweep(table_of(data), "benchmark", num_clients=store.num_clients)
-        run_sweep(
-            plan, Path(folder) / "out", workers=options.workers, callbacks=[watch], store=store
+        plan = parse_sweep(
+            table_of(data, options.seeds), "benchmark", num_clients=store.num_clients
         )
+        with cluster_of(options.nodes) if options.nodes else nullcontext("") as address:
+            run_sweep(
+                plan,
+                Path(folder) / "out",
+                workers=workers,
+                ray_address=address,
+                callbacks=[watch],
+                store=store,
+            )
         watch.mark()
     started, first, *_, last, ended = watch.marks
     cells_s, cells_cpu_s, idle_s = (end - begin for begin, end in zip(first, last, strict=True))
     row = {
         "cells": len(watch.cells),
-        "workers": options.workers,
+        "workers": workers,
+        "nodes": options.nodes,
         "wall_s": ended[0] - started[0],
         "cpu_s": ended[1] - started[1],
         "before_cells_s": first[0] - started[0],
         "cells_s": cells_s,
         "after_cells_s": ended[0] - last[0],
         "share_of_cores": cells_cpu_s / (cells_cpu_s + idle_s),
-        "share_at_a_cell": sum(watch.cells) / cells_s / max(1, options.workers),
+        "share_at_a_cell": sum(watch.cells) / cells_s / max(1, workers),
     }
     print(
-        f"{row['cells']} cells, {options.workers} workers: {row['wall_s']:.1f} s wall time, "
+        f"{row['cells']} cells, {workers} workers: {row['wall_s']:.1f} s wall time, "
         f"{row['cpu_s']:.1f} CPU-s;\nbefore the first cell {row['before_cells_s']:.1f} s, cells "
         f"{row['cells_s']:.1f} s, after them {row['after_cells_s']:.1f} s;\nwhile cells run, "
         f"{row['share_of_cores']:.0%} of the cores' free time in use, and "
