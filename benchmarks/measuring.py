@@ -92,6 +92,7 @@ class Family:
 @contextmanager
 def cluster_of(num_nodes: int, cores: int = 1) -> Iterator[str]:
     """Simulate a Ray cluster of so many nodes, each with some cores, and return its address."""
+    import ray
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
@@ -101,6 +102,7 @@ def cluster_of(num_nodes: int, cores: int = 1) -> Iterator[str]:
     try:
         yield cluster.address
     finally:
+        ray.shutdown()
         cluster.shutdown()
 
 

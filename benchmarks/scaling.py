@@ -7,7 +7,8 @@
 2. Bytes that a worker receives (the query) and sends (its aggregate) in each layer, pickled.
 3. Milliseconds that an actor takes for each further aggregate of 8 MB that it merges.
 4. With --merging-workers W: the tree in which aggregates of 8 MB of W workers on --merging-nodes
-   simulated nodes are merged: its steps, what one of them takes, what this process takes.
+   simulated nodes are merged: its steps, what one of them takes, what this process takes. And how
+   many calls to workers this process makes in a second of its processor time.
 5. With --nodes: the layers of 1. on simulated clusters of so many nodes of one core. Of processor
    seconds, what the workers take, what this process takes, and what Ray's own processes do. Nodes
    share the cores of this machine: the wall time of more nodes than it has cores says little.
@@ -19,6 +20,7 @@ Run: python -m benchmarks.scaling [--clients N] [--layers N] [--json FILE]
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pickle
 import statistics
@@ -95,7 +97,6 @@ def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[
             here = sum(psutil.Process().cpu_times()[:2])
             marks.append((time.perf_counter(), family.seconds(), actor_seconds(), here, calls))
         ray.wait = wait
-        ray.shutdown()
     layers = len(marks) - 1
     wall, everything, workers, here, calls = (
         (last - first) / layers for first, last in zip(marks[0], marks[-1], strict=True)
@@ -127,18 +128,21 @@ def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> list[dict[str,
     return rows
 
 
-def full_answer(num_clients: int) -> Answer:
-    """Return an answer whose tally takes 8 MB."""
-    tally = np.ones(TALLY, dtype=np.int64)
+def an_answer(num_clients: int, tally_size: int = TALLY) -> Answer:
+    """Return an answer whose tally takes 8 MB, or as much as is said."""
+    tally = np.ones(tally_size, dtype=np.int64)
     aggregate = Aggregate(tally=tally, num_reports=num_clients, num_clients=num_clients)
     return Answer(aggregate=aggregate, diagnostics=Diagnostics())
 
 
-class Full:
-    """A worker that answers for a client of each block at once."""
+class AtOnce:
+    """A worker that answers for a client of each block at once, by a tally of some size."""
+
+    def __init__(self, tally_size: int) -> None:
+        self._tally_size = tally_size
 
     def answer(self, query: Any, blocks: Any, progress: Any = None, *, onto: Any = None) -> Answer:
-        answer = full_answer(len(blocks))
+        answer = an_answer(len(blocks), self._tally_size)
         return answer if onto is None else onto.merge(answer)
 
 
@@ -158,7 +162,7 @@ def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
     seconds = []
     with (
         cluster_of(num_nodes, num_workers // num_nodes) as address,
-        RayExecutor(Full(), num_workers=num_workers, address=address) as executor,
+        RayExecutor(AtOnce(TALLY), num_workers=num_workers, address=address) as executor,
     ):
         for _ in range(4):
             groups.clear()
@@ -169,18 +173,37 @@ def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
             assert answer.aggregate.num_clients == query.cohort.num_blocks
             assert (answer.aggregate.tally == answer.aggregate.tally[0]).all()
         workers = len(executor.clients)
-        ray.shutdown()
-    steps = [group for group in groups if len(group) > 1]
+        executor._actors.hold(AtOnce(10))
+        steps = [group for group in groups if len(group) > 1]
+        megabytes_here = 8 * sum(fetched)
+        rate = calls_per_second(executor, gboard(num_workers * 1_000_000, 2))
     return {
         "workers": workers,
         "nodes": num_nodes,
         "merges": len(steps),
         "most_merged_at_once": max(map(len, steps)),
         "mb_between_nodes": 8 * sum(node != group[0] for group in steps for node in group),
-        "mb_to_this_process": 8 * sum(fetched),
+        "mb_to_this_process": megabytes_here,
         "mb_flat": 8 * workers,
         "seconds": min(seconds),
+        "calls_per_cpu_s": rate,
     }
+
+
+def calls_per_second(executor: RayExecutor, protocol: LdpTrieHH) -> float:
+    """Return how many calls this process makes and hears of in a second of its time, at best."""
+    query = protocol.next_query(protocol.initialize())
+    received, count = RayExecutor._received, itertools.count()
+    RayExecutor._received = lambda self, share, reference: (  # type: ignore[method-assign]
+        next(count) >= 0 and received(self, share, reference)
+    )
+    rates = []
+    for _ in range(4):
+        before, started = next(count), time.process_time()
+        next(executor.answer(query))
+        rates.append((next(count) - before) / (time.process_time() - started))
+    RayExecutor._received = received  # type: ignore[method-assign]
+    return max(rates)
 
 
 def merge_ms(times: int = 7) -> float:
@@ -190,7 +213,7 @@ def merge_ms(times: int = 7) -> float:
         logging_level="ERROR",
     )  # fmt: skip
     actor = ray.remote(num_cpus=0)(_ClientActor).remote()
-    answer = full_answer(1)
+    answer = an_answer(1)
     references = [ray.put(answer) for _ in range(max(MERGED))]
     taken: list[float] = []
     for number in MERGED:

@@ -74,9 +74,10 @@ class _ClientActor:
         self._worker = worker
         return 0
 
-    def begin(self, query: Query) -> int:
+    def begin(self, query: Query, blocks: Sequence[int]) -> int:
+        """Do what `absorb` does, for the first blocks of a round."""
         self._query, self._answer = query, None
-        return 0
+        return self.absorb(blocks)
 
     def absorb(self, blocks: Sequence[int]) -> int:
         """Answer for some blocks, and return how many clients they hold."""

@@ -31,9 +31,10 @@ _SECONDS_LATE = 1.0
 _CALLS_AHEAD = 2
 """Calls that an actor has at a time: it goes on at once, and little is left that nobody needs."""
 
-_MOST_CALLS_PER_SHARE, _CLIENTS_PER_CALL = 16, 2**15
-"""An actor works off its share in a number of calls, each of which reports progress; a call takes
-about as long as answers of 3,000 clients, so a small share is worked off in one."""
+_MOST_CALLS_PER_SHARE, _MOST_CALLS, _CLIENTS_PER_CALL = 16, 2**10, 2**15
+"""An actor works off its share in a number of calls, each of which reports progress. A call takes
+about as long as answers of 3,000 clients, so a small share is worked off in one; and this process
+makes all calls of a round, so that of many actors each has few, but two at least."""
 
 
 @dataclass(kw_only=True)
@@ -160,14 +161,15 @@ class RayExecutor(Executor):
     def _submit(self, share: _Share, query: Any, block_size: int) -> None:
         """Begin a share anew, and make its first calls."""
         actor = self.clients[share.index]
-        size = max(
-            -(-len(share.blocks) // _MOST_CALLS_PER_SHARE), -(-_CLIENTS_PER_CALL // block_size)
-        )
+        most_calls = max(2, min(_MOST_CALLS_PER_SHARE, _MOST_CALLS // len(self._actors.seats)))
+        size = max(-(-len(share.blocks) // most_calls), -(-_CLIENTS_PER_CALL // block_size))
         share.clients_done = share.calls_done = 0
         share.started, share.answer = time.monotonic(), None
-        share.pending = [self._actors.held[share.index], actor.begin.remote(query)]
-        share.later = [share.blocks[at : at + size] for at in range(0, len(share.blocks), size)]
-        self._submit_next(share, _CALLS_AHEAD + len(share.pending))
+        first, *share.later = [
+            share.blocks[at : at + size] for at in range(0, len(share.blocks), size)
+        ]
+        share.pending = [self._actors.held[share.index], actor.begin.remote(query, first)]
+        self._submit_next(share, _CALLS_AHEAD + 1)
 
     def _submit_next(self, share: _Share, most: int = _CALLS_AHEAD) -> None:
         """Make further calls of a share until so many are pending: for blocks, or to hand over."""
@@ -193,10 +195,9 @@ class RayExecutor(Executor):
                 beside = self._divided(slow, shares)
                 for share in beside:
                     self._submit(share, query, block_size)
-            # In submission order, one result per share at a time; a short wait, so that a signal
-            # in the main thread is handled soon.
+            # In submission order, one result per share at a time.
             heads = {share.pending[0]: share for share in [*shares, *beside] if share.pending}
-            done, _ = ray.wait(list(heads), num_returns=1, timeout=0.5)
+            done = _all_done(list(heads))
             self._actors.watch.check()
             lost = []
             for reference in done:
@@ -268,6 +269,18 @@ class RayExecutor(Executor):
             _Share(index=index, blocks=slow.blocks[number :: len(idle)])
             for number, index in enumerate(idle[: len(slow.blocks)])
         ]
+
+
+def _all_done(references: list[Any]) -> list[Any]:
+    """Return what is there, of many workers much at once; nothing if that takes some time.
+
+    So a signal in the main thread is handled soon.
+    """
+    done: list[Any]
+    done, _ = ray.wait(references, num_returns=1, timeout=0.5)
+    if done and len(references) > 1:
+        done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+    return done
 
 
 def _require_clients(expected: int, found: int) -> None:
