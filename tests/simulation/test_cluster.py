@@ -9,6 +9,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.validation import RunFailedError
 from tests.conftest import LETTERS, zipf_population
 
 ray = pytest.importorskip("ray")
@@ -82,3 +83,43 @@ def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(
     assert sum(seen) == PROTOCOL.plan.most_answers
     changed = sum(actor is not before for actor, before in zip(last, first, strict=True))
     assert changed == int(replaced)
+
+
+class Large(ClientWorker):
+    """A worker, or an answer, that does not fit into a store of 80 MB."""
+
+    def __init__(self, *args, what: str, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._what = what
+        self._ballast = np.zeros(2 * 10**7 if what == "worker" else 0)
+
+    def answer(self, query, blocks, progress=None, *, onto=None):
+        answer = super().answer(query, blocks, progress, onto=onto)
+        if self._what == "answer":
+            object.__setattr__(answer, "ballast", np.zeros(2 * 10**7))
+        return answer
+
+
+@pytest.mark.parametrize("what", ["worker", "answer", "neither"])
+def test_a_full_object_store_is_one_line_with_the_cure(no_ray, what):
+    # As if the disk were full, too: else Ray spills to it.
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 2,
+            "include_dashboard": False,
+            "object_store_memory": 8 * 10**7,
+            "_system_config": {"local_fs_capacity_threshold": 1e-6},
+        },
+    )
+    try:
+        worker = Large(zipf_population(6_000), seed=9, what=what)
+        if what == "neither":
+            assert states(RayExecutor(worker, num_workers=2, address=cluster.address))
+            return
+        with pytest.raises(RunFailedError, match=r"object store is full .*--resume") as error:
+            states(RayExecutor(worker, num_workers=2, address=cluster.address))
+        assert "\n" not in str(error.value)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

@@ -26,7 +26,6 @@ from ray.util.placement_group import (
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from fedhh.plugin_errors import naming_plugins
-from fedhh.plugins import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Worker
 from fedhh.simulation.ray.connection import (
@@ -37,7 +36,7 @@ from fedhh.simulation.ray.connection import (
     start_ray,
     stop_ray,
 )
-from fedhh.simulation.ray.watch import LOST, watch_ray
+from fedhh.simulation.ray.watch import LOST, stored, watch_ray
 from fedhh.validation import InputError, require_at_least
 
 MERGED_HERE = 2
@@ -158,7 +157,7 @@ class RayActors:
     def hold(self, worker: Worker) -> None:
         """Copy a worker to every actor."""
         self.watch.check()
-        self._worker = ray.put(Carried(worker))
+        self._worker = stored(worker)
         for index in self.seats:
             self._hand(index)
 

@@ -16,11 +16,10 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError
 
-from fedhh.plugins import Carried
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors
-from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of
+from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of, stored
 from fedhh.validation import InputError, RunFailedError
 
 _SLOWER = 2.0
@@ -96,10 +95,7 @@ class RayExecutor(Executor):
 
     def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
         self._actors.watch.check()
-        try:
-            reference = ray.put(Carried(query))
-        except RayError as error:
-            raise failure_of(error) from error
+        reference = stored(query)
         num_blocks = query.cohort.num_blocks
         seats = self._actors.seats
         shares = [

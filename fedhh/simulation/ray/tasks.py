@@ -13,7 +13,7 @@ from ray.exceptions import RayError
 from fedhh.plugin_errors import naming_plugins
 from fedhh.plugins import Carried
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
-from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, watch_ray
+from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, stored, watch_ray
 from fedhh.validation import RunFailedError, require_at_least
 
 _WAITS_UNTIL_CORES_ARE_COUNTED = 20
@@ -36,7 +36,7 @@ class Shared:
 
     def reference(self) -> Any:
         if self._reference is None:
-            self._reference = ray.put(Carried(self.value))
+            self._reference = stored(self.value)
         return self._reference
 
 

@@ -12,11 +12,19 @@ import logging
 import re
 import socket
 import time
+from typing import Any
 
 import ray
-from ray.exceptions import ObjectLostError, RayActorError, RayError
+from ray.exceptions import (
+    ObjectLostError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    RayActorError,
+    RayError,
+)
 
 from fedhh.plugin_errors import PluginError
+from fedhh.plugins import Carried
 from fedhh.validation import InputError, RunFailedError
 
 MOST_FAILURES = 20
@@ -43,6 +51,12 @@ Place = tuple[str, int]
 def failure_of(error: RayError) -> Exception:
     """Return what a worker raised, or one line of Ray's own error, which may have pages."""
     cause = getattr(error, "cause", None)
+    if any(isinstance(each, ObjectStoreFullError | OutOfDiskError) for each in (error, cause)):
+        return RunFailedError(
+            "Ray's object store is full on a node, and so is the disk that it spills to (/tmp, or "
+            "Ray's --temp-dir): free some, start Ray with more --object-store-memory, use fewer "
+            f"--workers, or prepare the clients, which keeps them out of the store. {_KEPT}."
+        )
     if not isinstance(cause, PluginError) and (missing := _MISSING.search(str(error))):
         return InputError(
             f"A Ray worker cannot import the module {missing[1]!r}, which is there in this "
@@ -55,6 +69,18 @@ def failure_of(error: RayError) -> Exception:
         f"A Ray worker failed ({type(error).__name__}): {reason} What is finished is kept: go on "
         "with --resume, with --workers 0 also without Ray."
     )
+
+
+def stored(value: object) -> Any:
+    """Return a reference to a value in the object store of this node.
+
+    Raises:
+        RunFailedError: There is no room.
+    """
+    try:
+        return ray.put(Carried(value))
+    except RayError as error:
+        raise failure_of(error) from error
 
 
 class RayWatch:
