@@ -1,9 +1,13 @@
-"""A killed raylet, or head, ends a run in one line with code 1; it goes on to the same bits."""
+"""A killed raylet, or head, ends a run in one line with code 1; it goes on to the same bits.
+
+So does a run whose own process was killed, from its directory alone.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.processes import wait_until
+from tests.processes import start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
 pytest.importorskip("ray")
@@ -115,3 +119,27 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
     assert resumed.returncode == 0, resumed.stderr
     for name in FILES:
         assert (tmp_path / "mine" / name).read_bytes() == (reference / name).read_bytes()
+
+
+def test_a_run_whose_own_process_is_killed_goes_on_elsewhere(tmp_path, reference, command, head):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    write_waiting(here, "mine/checkpoint/state.npz")
+    process = start(
+        *SMALL, "--workers", "2", "--out", "mine", "--ray-address", head.address,
+        cwd=here, env=WITHOUT_TOKEN,
+    )  # fmt: skip
+    wait_until((here / "mine/checkpoint/state.npz").exists, process)
+    process.kill()
+    process.communicate(timeout=100)
+    assert process.returncode == -signal.SIGKILL
+    # As on another machine, which has the run's directory alone and no Ray.
+    elsewhere.mkdir()
+    (here / "mine").rename(elsewhere / "moved")
+    shutil.rmtree(here)
+    (elsewhere / "go").touch()
+    words = ("run", "--resume", "--trust", "--workers", "0", "--out", "moved")
+    resumed = command(*words, cwd=elsewhere)
+    assert resumed.returncode == 0, resumed.stderr
+    for name in FILES:
+        assert (elsewhere / "moved" / name).read_bytes() == (reference / name).read_bytes()
