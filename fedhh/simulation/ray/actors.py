@@ -197,13 +197,17 @@ class RayActors:
         there: list[Answer] = self._get([answer for *_, answer in level])
         return reduce(Answer.merge, there)
 
-    def replace_lost(self) -> None:
-        """Put a new actor in the place of each that is lost."""
-        for index in list(self.seats):
+    def lost(self) -> set[int]:
+        """Return the numbers of those that are lost and not replaced yet; who is busy is not."""
+        asked = {self.clients[index].is_there.remote(): index for index in self.seats}
+        done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=_GET_SECONDS)
+        lost = set()
+        for reference in done:
             try:
-                self._get(self.clients[index].is_there.remote())
+                ray.get(reference)
             except LOST:
-                self.replace_client(index)
+                lost.add(asked[reference])
+        return lost
 
     def check_new_nodes(self) -> None:
         """Refuse nodes that joined since and hold another fedhh, before an actor is placed."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import RayError
 
 from fedhh.queries.base import Answer, Query
 from fedhh.simulation.executor import Executor, Progress, Worker
@@ -119,8 +119,9 @@ class RayExecutor(Executor):
                     return
             except LOST:
                 self._actors.watch.check()
-                self._actors.replace_lost()
-                lost = [share for share in shares if not _is_there(share.answer)]
+                # What an actor handed over may be lost with it; of none, what is lost is unknown.
+                gone = self._actors.lost()
+                lost = [share for share in shares if share.index in gone] or shares
             except RayError as error:
                 raise failure_of(error) from error
             failures += 1
@@ -282,11 +283,3 @@ def _all_done(references: list[Any]) -> list[Any]:
 def _require_clients(expected: int, found: int) -> None:
     if found != expected:
         raise RuntimeError(f"Expected answers of {expected} clients, got {found}.")
-
-
-def _is_there(reference: Any) -> bool:
-    try:
-        ray.get(reference, timeout=60)
-    except (*LOST, GetTimeoutError):
-        return False
-    return True
