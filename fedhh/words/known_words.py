@@ -21,6 +21,7 @@ from fedhh.words.languages import ENGLISH, NAMES, normalised
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
+_AT_ONCE = 2**18
 _ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
 
 SCOWL70 = "scowl70"
@@ -59,8 +60,14 @@ class KnownWords:
 
     def contains_all(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return ``(n,) bool``: which of the words are known."""
-        if not self.words:
-            return np.zeros(len(words), dtype=bool)
+        known = np.zeros(len(words), dtype=bool)
+        if self.words:
+            for first in range(0, len(words), _AT_ONCE):
+                piece = slice(first, first + _AT_ONCE)
+                known[piece] = self._contains(words[piece])
+        return known
+
+    def _contains(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
         lowered = [normalised(word, self.language) for word in words]
         known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
         if self.language != ENGLISH:

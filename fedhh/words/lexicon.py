@@ -16,6 +16,8 @@ import numpy.typing as npt
 from fedhh.words.alphabet import END, FOREIGN, Alphabet, nfc
 from fedhh.words.trie import Codes, Indices, PrefixTrie
 
+_ENCODED_AT_ONCE = 2**18
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lexicon:
@@ -51,8 +53,13 @@ class Lexicon:
         codes = self._codes.get(alphabet.symbols)
         if codes is None or codes.shape[1] < width:
             self._codes.clear()
-            codes = self._codes[alphabet.symbols] = alphabet.encode(self.words, width=width)
+            codes = np.empty((len(self), width), dtype=np.uint16)
+            # In pieces, since what encoding takes in between is larger than the codes.
+            for first in range(0, len(self), _ENCODED_AT_ONCE):
+                piece = self.words[first : first + _ENCODED_AT_ONCE]
+                codes[first : first + _ENCODED_AT_ONCE] = alphabet.encode(piece, width=width)
             codes.flags.writeable = False
+            self._codes[alphabet.symbols] = codes
         return codes[:, :width]
 
     def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,8 @@ is not compressed, so that a column is read where it lies:
   clients typed it, and how many hold it.
 
 Clients are stored in a random order, that of a keyed hash of what they are called: any of them that
-follow each other are a random sample. What is held in memory grows with the distinct words alone.
+follow each other are a random sample. What is held in memory grows with the distinct words alone:
+their codes and what is counted of each.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
 from fedhh.words.languages import ENGLISH
-from fedhh.words.lexicon import Lexicon
+from fedhh.words.stored_words import StoredLexicon, StoredWords
 
 MANIFEST = "population.json"
 FORMAT, VERSION = "fedhh prepared population", 1
@@ -110,9 +111,8 @@ class Columns:
         texts, *totals = self._batch("words.arrow", counts.words)
         self.contributions, self.holders = (each.to_numpy() for each in totals)
         try:
-            texts.validate(full=True)
-            self.words: list[str] = texts.to_pylist()
-        except (pa.ArrowException, UnicodeDecodeError):
+            self.words = StoredWords(texts)
+        except ValueError:  # Arrow's errors are some, too.
             raise _damaged(directory / "words.arrow") from None
 
     def _mapped(self, name: str, length: int) -> list[npt.NDArray[Any]]:
@@ -175,12 +175,12 @@ class PreparedPopulation(StoredPopulation):
         size = manifest.clients if num_clients is None else num_clients
         words, name = columns.words, manifest.name
         if kept is not None:
-            words = [words[i] for i in np.flatnonzero(kept).tolist()]
+            words = words.only(kept)
         if size < manifest.clients:
             name = f"{name}, a random {size:,} of {manifest.clients:,} {manifest.unit}s"
         super().__init__(
             name=name,
-            lexicon=Lexicon(words=words),
+            lexicon=StoredLexicon(words=words),
             offsets=columns.offsets[first : first + size + 1],
             word_ids=columns.word_ids,
             counts=columns.counts,
