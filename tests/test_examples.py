@@ -2,9 +2,12 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
 from ray.autoscaler._private import util
 
 from fedhh import plugins
@@ -52,6 +55,49 @@ def test_rays_launcher_accepts_the_cluster_of_own_machines():
     started = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
     # Whoever reaches the ports could run code.
     assert all("RAY_AUTH_MODE=token" in line for line in started if "ray start" in line)
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
+
+
+class HeadGroup(Strict):
+    ray_start_params: dict[str, str]
+    template: dict[str, Any]
+
+
+class WorkerGroup(HeadGroup):
+    group_name: str
+    replicas: int
+    min_replicas: int
+    max_replicas: int
+    num_of_hosts: int = 1
+
+
+class RayClusterSpec(Strict):
+    ray_version: str
+    head_group_spec: HeadGroup
+    worker_group_specs: list[WorkerGroup]
+
+
+class RayJobSpec(Strict):
+    """What the job uses of KubeRay's types (ray-operator/apis/ray/v1), but for pods' templates."""
+
+    entrypoint: str
+    shutdown_after_job_finishes: bool
+    ttl_seconds_after_finished: int
+    ray_cluster_spec: RayClusterSpec
+
+
+def test_the_job_has_the_fields_of_kuberays_types():
+    spec = yaml.safe_load((CLUSTER / "kuberay-job.yaml").read_text())["spec"]
+    RayJobSpec.model_validate(spec)
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        RayJobSpec.model_validate({**spec, "ttlSecondsAfterFinish": 1})
+    # Numbers of these have to be quoted.
+    spec["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] = 0
+    with pytest.raises(ValidationError, match="valid string"):
+        RayJobSpec.model_validate(spec)
 
 
 def test_the_job_of_kuberay_has_one_image_and_workers_of_one_size():

@@ -40,8 +40,8 @@ class RecordCrafter(Crafter):
     @cached_property
     def _strings(self) -> tuple[Values, Values]:
         """Keys of the lexicon's strings, -1 for unusable ones, and their parts by position."""
-        words = self._words.lexicon.words
-        codes, keys = padded_strings(self._query.alphabet, self._puzzle, words)
+        lexicon = self._words.lexicon
+        codes, keys = padded_strings(self._query.alphabet, self._puzzle, lexicon)
         parts = np.full((len(keys), self._puzzle.num_positions), -1, dtype=np.int64)
         usable = keys >= 0
         parts[usable] = self._puzzle.fragments(codes[usable], keys[usable])

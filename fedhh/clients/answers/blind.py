@@ -127,7 +127,7 @@ class FragmentAnswerer(BlindAnswerer):
         records += np.bincount(positions, minlength=query.puzzle.num_positions)
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        codes, keys = padded_strings(self._query.alphabet, self._query.puzzle, lexicon.words)
+        codes, keys = padded_strings(self._query.alphabet, self._query.puzzle, lexicon)
         return codes, keys >= 0, keys
 
     def _table_of(self, codes: Codes, keys: Values) -> FragmentTable:
@@ -183,7 +183,7 @@ class BlindPrefixAnswerer(BlindAnswerer):
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
         query = self._query
-        codes = query.alphabet.encode(lexicon.words, width=query.prefix_length)
+        codes = lexicon.encoded(query.alphabet, query.prefix_length)
         usable = lexicon.reachable(query.alphabet, query.longest_word)
         return codes, usable, query.names.keys(codes)
 
@@ -261,10 +261,10 @@ class _Names:
 
 
 def padded_strings(
-    alphabet: Alphabet, parts: StringParts, words: Sequence[str]
+    alphabet: Alphabet, parts: StringParts, lexicon: Lexicon
 ) -> tuple[Codes, Values]:
     """Return the padded or truncated codes of words, and their keys, -1 for unusable ones."""
-    codes = alphabet.encode(words, width=parts.length)
+    codes = lexicon.encoded(alphabet, parts.length)
     usable = ~(codes == FOREIGN).any(axis=1) & (codes[:, 0] != END)
     return codes, np.where(usable, parts.names.keys(codes), -1)
 

@@ -23,6 +23,7 @@ from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query, merge_mess
 from fedhh.random import Stream, generator, scatter
 from fedhh.simulation.executor import Progress
 from fedhh.validation import InputError
+from fedhh.words.lexicon import Lexicon
 
 Numbers = npt.NDArray[np.int64]
 
@@ -50,7 +51,8 @@ class FragmentRecordMaker(RecordMaker):
 
     def __init__(self, form: FragmentRecords, words: Sequence[str]) -> None:
         self._query = form.query
-        codes, self._keys = padded_strings(form.query.alphabet, form.query.puzzle, words)
+        query, lexicon = form.query, Lexicon(words=words)
+        codes, self._keys = padded_strings(query.alphabet, query.puzzle, lexicon)
         if (self._keys < 0).any():
             bad = words[int(np.argmin(self._keys))]
             raise InputError(f"Expected words of the alphabet's symbols, got {bad!r}.")

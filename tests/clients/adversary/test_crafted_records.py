@@ -38,7 +38,7 @@ def test_every_fragment_of_every_target_has_its_positions_records(kind):
         sketch = OracleSpec(name="cms", epsilon=4.0, params={"num_hashes": 8, "num_cells": 64})
         changes = {"puzzle": parts, "fragment_oracle": sketch}
     query = query_of(FragmentQuery, **changes)
-    codes, keys = padded_strings(ALPHABET, query.puzzle, WORDS)
+    codes, keys = padded_strings(ALPHABET, query.puzzle, Lexicon(words=WORDS))
     pieces = query.puzzle.fragments(codes[:3], keys[:3])
     counts, tally = add(query, [0, 2, 3], 200)
     assert (counts.num_reports, counts.num_clients_with_items) == (600, 200)
@@ -108,7 +108,7 @@ def test_random_filters_have_half_of_all_bits_and_honest_ones_fewer():
 
 def patterns_of(query, words):
     """Return the noise-free patterns of words' n-grams, ``(word, pair, cohort, side)``."""
-    codes, keys = padded_strings(ALPHABET, query.puzzle, words)
+    codes, keys = padded_strings(ALPHABET, query.puzzle, Lexicon(words=words))
     texts = query.puzzle.fragments(codes, keys)
     cohorts = np.arange(query.ngrams.filters.num_cohorts)
     found = np.zeros((len(words), len(query.pairs), len(cohorts), 2), dtype=np.int64)
