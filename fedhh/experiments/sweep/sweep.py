@@ -43,6 +43,7 @@ from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sw
 from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_between, require_choice
+from fedhh.words.known_words import shipped_lists
 
 _log = logging.getLogger(__name__)
 
@@ -265,10 +266,11 @@ def _thousandths(costs: Costs) -> int:
 
 
 def _drawn_apart(config: Config) -> Call | None:
-    """Return the call that draws a synthetic population on any node; files are read here."""
-    if not is_synthetic(config.population):
+    """Return the call that draws a population on any node; None for one that needs a file."""
+    population = config.population
+    if not is_synthetic(population) or population.known not in shipped_lists():
         return None
-    return draw_synthetic, (config.population, config.seed)
+    return draw_synthetic, (population, config.seed)
 
 
 def draw_synthetic(population: PopulationConfig, seed: int) -> Drawn:

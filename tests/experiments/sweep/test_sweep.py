@@ -101,6 +101,20 @@ def test_workers_get_the_longest_cells_first_those_of_a_population_together(
     assert drawn == [(n, *which) for n, which in zip(begun, populations, strict=True)]
 
 
+def test_a_population_that_needs_a_file_is_drawn_where_the_file_is(tmp_path, monkeypatch, ray_here):
+    from fedhh.simulation.ray import tasks
+
+    begun = []
+    monkeypatch.setattr(tasks.Computed, "begin", begun.append)
+    (tmp_path / "known.txt").write_text("lol\n")
+    population = {"source": "chat", "clients": 600, "known": str(tmp_path / "known.txt")}
+    protocol = {**TABLE["protocol"], "clients_per_layer": 100}
+    plan = plan_of({"seeds": 2}, population=population, protocol=protocol)
+    table = sweep.run_sweep(plan, tmp_path / "out", workers=2)
+    assert set(table["status"]) == {"done"}
+    assert not begun
+
+
 def test_what_cells_took_says_what_others_of_their_protocol_should_take(tmp_path):
     protocols = {"A": {"max_items": 1}, "B": {"max_items": 2}}
     plan = plan_of({"seeds": 3, "protocols": protocols})
