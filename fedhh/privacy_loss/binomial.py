@@ -75,26 +75,32 @@ def pmf(successes: npt.ArrayLike, trials: npt.ArrayLike, p: float) -> Floats:
 
 def _stirling_error(n: Floats) -> Floats:
     """Return ln(n!) minus Stirling's formula, n >= 1."""
-    small = np.minimum(n, 16.0)
-    exact = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - _HALF_LOG_TWO_PI
     inverse = 1.0 / n
     square = inverse * inverse
-    series = inverse * (
+    error = inverse * (
         1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))
     )
-    return np.asarray(np.where(n < 16, exact, series), dtype=np.float64)
+    is_small = n < 16
+    # Mostly none is, and the gamma function takes longer than all else.
+    if is_small.any():
+        small = np.minimum(n, 16.0)
+        exact = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small
+        error = np.where(is_small, exact - _HALF_LOG_TWO_PI, error)
+    return np.asarray(error, dtype=np.float64)
 
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
     """Return x ln(x / mean) + mean - x without cancellation near x = mean."""
     v = (x - mean) / (x + mean)
-    square = np.where(np.abs(v) < 0.1, v * v, 0.0)
+    is_far = np.abs(v) >= 0.1
+    square = np.where(is_far, 0.0, v * v)
     series = 1 / 15 + square / 17
     for odd in (13, 11, 9, 7, 5, 3):
         series = 1 / odd + square * series
-    near = (x - mean) * v + 2.0 * x * v * square * series
-    far = x * np.log(x / mean) + mean - x
-    return np.asarray(np.where(np.abs(v) < 0.1, near, far), dtype=np.float64)
+    deviance = (x - mean) * v + 2.0 * x * v * square * series
+    if is_far.any():
+        deviance = np.where(is_far, x * np.log(x / mean) + mean - x, deviance)
+    return np.asarray(deviance, dtype=np.float64)
 
 
 def binomial_excess(trials: Floats, threshold: Floats, p: float = 0.5) -> Floats:
