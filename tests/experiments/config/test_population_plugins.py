@@ -10,6 +10,8 @@ from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import run_config
 from fedhh.validation import InputError
 
+pytestmark = pytest.mark.usefixtures("own_modules")
+
 MODULE = """
 import numpy as np
 from fedhh.clients.populations.population import Population, StoredPopulation
