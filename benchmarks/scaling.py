@@ -83,22 +83,13 @@ def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[
         cluster_of(num_nodes) as address,
         RayExecutor(worker, num_workers=num_nodes, address=address) as executor,
     ):
-        family, calls = Family(psutil.Process()), 0
-        wait = ray.wait
-
-        def counted(references: Any, **options: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            return wait(references, **options)
-
-        ray.wait = counted
+        family = Family(psutil.Process())
         marks = []
         for _ in rounds(protocol, executor):
             here = sum(psutil.Process().cpu_times()[:2])
-            marks.append((time.perf_counter(), family.seconds(), actor_seconds(), here, calls))
-        ray.wait = wait
+            marks.append((time.perf_counter(), family.seconds(), actor_seconds(), here))
     layers = len(marks) - 1
-    wall, everything, workers, here, calls = (
+    wall, everything, workers, here = (
         (last - first) / layers for first, last in zip(marks[0], marks[-1], strict=True)
     )
     return {
@@ -107,7 +98,6 @@ def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[
         "workers_cpu_s": workers,
         "here_cpu_s": here,
         "ray_cpu_s": everything - workers - here,
-        "calls": calls,
     }
 
 

@@ -183,8 +183,9 @@ class BlindPrefixAnswerer(BlindAnswerer):
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
         query = self._query
-        codes = lexicon.encoded(query.alphabet, query.prefix_length)
+        # The widest codes first: narrower ones are a part of them.
         usable = lexicon.reachable(query.alphabet, query.longest_word)
+        codes = lexicon.encoded(query.alphabet, query.prefix_length)
         return codes, usable, query.names.keys(codes)
 
 

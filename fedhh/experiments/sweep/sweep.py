@@ -235,8 +235,8 @@ def run_sweep(
         _log.info("cell %s, seed %d: %s", cell.id, cell.config.seed, record["status"])
         listener.finish(unit_of(cell), FinishedCell(cell, record))
         costs.learn(cell, None if record["error"] else record["timings"]["seconds"])
-        listener.advance(max(0, _thousandths(costs) - done))
-        done = max(done, _thousandths(costs))
+        before, done = done, max(done, _thousandths(costs))
+        listener.advance(done - before)
         listener.note(standing.after(cell, record))
     return results.write_tables(directory, plan)
 

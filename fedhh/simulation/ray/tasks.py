@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import ray
@@ -32,12 +33,10 @@ class Shared:
     """
 
     value: Any
-    _reference: Any = field(default=None, repr=False)
 
+    @cached_property
     def reference(self) -> Any:
-        if self._reference is None:
-            self._reference = stored(self.value)
-        return self._reference
+        return stored(self.value)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -54,16 +53,14 @@ class Computed:
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    _reference: Any = field(default=None, repr=False)
 
     def begin(self) -> None:
         """Begin to make it; within a call of `map_on_ray`, since Ray has to be there."""
-        self.reference()
+        _ = self.reference
 
+    @cached_property
     def reference(self) -> Any:
-        if self._reference is None:
-            self._reference = _task().remote(self.function, *map(Carried, self.arguments))
-        return self._reference
+        return _task().remote(self.function, *map(Carried, self.arguments))
 
 
 def map_on_ray(
@@ -110,7 +107,7 @@ def map_on_ray(
                 watch.check()
                 number, values = call
                 passed = [
-                    value.reference() if isinstance(value, Shared | Computed) else Carried(value)
+                    value.reference if isinstance(value, Shared | Computed) else Carried(value)
                     for value in values
                 ]
                 running[task.remote(function, *passed)] = number
