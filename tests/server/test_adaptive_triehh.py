@@ -11,11 +11,9 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_pure_oracle
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import small_population
@@ -113,7 +111,6 @@ def test_each_component_that_works_by_itself_changes_the_run(clients, component)
         {"public_context": 3},
         {"known_words": shipped_list("none")},
         {"learn_symbols": False},
-        {"guess_words": True},
         {"false_discovery_rate": 0.0},
     ],
 )
@@ -196,41 +193,6 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     _, silent = run(replace(FULL, requery_words=False), clients)
     assert all(len(each.query.finished) == 0 for each in silent[1:-1])
     assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"
-
-
-def test_guessed_words_are_asked_about_at_once_and_found_once(clients):
-    guessing = replace(FULL, guess_words=True, eta_max=9)
-    settled = guessing.settle(num_clients=clients.num_clients, seed=0)
-    done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
-    early = 0
-    for each in done[:-1]:
-        state, after, query = each.before, each.after, each.query
-        guesses = state.own.guesses.codes
-        asked = np.concatenate([state.own.finished, state.found.codes, guesses])
-        assert np.array_equal(query.finished, asked)
-        assert len(np.unique(asked, axis=0)) == len(asked)
-        lengths = (guesses != END).sum(axis=1)
-        assert (lengths > query.trie.length).all()
-        assert (lengths <= settled.depth).all()
-        # What a layer finds is new, and is a guess if it is longer than the layer's words.
-        found = after.found.codes[len(state.found.codes) :]
-        assert len(np.unique(after.found.codes, axis=0)) == len(after.found.codes)
-        longer = {w.tobytes() for w in found[(found != END).sum(axis=1) > query.trie.length]}
-        assert longer <= {word.tobytes() for word in guesses}
-        early += len(longer)
-        # A guess is believed by the votes for it, and estimated from them.
-        votes = each.aggregate.tally[query.num_candidates - len(guesses) : -1]
-        votes_of = dict(zip((word.tobytes() for word in guesses), votes, strict=True))
-        oracle = make_pure_oracle(settled.oracle_spec, query.domain_size)
-        for number, word in enumerate(found, start=len(state.found.codes)):
-            if word.tobytes() in longer:
-                estimate = oracle.estimate(votes_of[word.tobytes()], each.aggregate.num_reports)
-                assert after.found.estimate[number] == pytest.approx(estimate)
-                assert after.own.evidence.num_reports[number] == 0
-    assert early > 5
-    returned = settled.discoveries(done[-1].after)
-    held = set(clients.lexicon.words)
-    assert np.mean([word in held for word in returned.words]) > 0.8
 
 
 def test_words_are_estimated_by_the_validation_round_alone(clients):
@@ -354,7 +316,6 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
         {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "terminated_beyond_eta": False},
         {"alphabet": "ab", "eta_max": 5, "depth": 9},
         {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
-        {"guess_words": True, "eta_max": 9},
     ],
 )
 def test_domains_lie_between_the_planned_ones(clients, change):
@@ -371,9 +332,8 @@ def test_domains_lie_between_the_planned_ones(clients, change):
     size = settled.symbols.size
     largest = max(each.largest_domain for each in settled.plan.layers[:-1])
     first = settled.plan.layers[0].largest_domain
-    guesses = GUESSES_PER_PREFIX * settled.eta_max * settled.guess_words
     widest = max(settled.eta_max * size, first)
-    widest += settled.depth * (settled.eta_max + guesses + first)
+    widest += settled.depth * (settled.eta_max + first)
     assert largest <= widest
 
 
@@ -393,8 +353,6 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
         ({"ranking": "vote"}, "did you mean 'votes'"),
         ({"public_words": "scowl"}, "did you mean 'scowl70'"),
         ({"public_context": 5}, "public_context <= 4, got"),
-        ({"guess_words": True, "requery_words": False}, "Expected .*guess_words=true, since"),
-        ({"guess_words": True, "false_discovery_rate": 0.0}, "guess_words=false without these"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),
@@ -433,12 +391,3 @@ def test_without_a_validation_round_likely_words_are_returned(clients):
     held = set(clients.lexicon.words)
     assert sum(word in held for word in words) > 0.7 * len(words)
     assert np.isnan(settled.discoveries(done[-1].state).interval_z).all()
-
-
-def test_guesses_survive_a_checkpoint(clients, tmp_path):
-    settled, done = run(replace(FULL, guess_words=True, eta_max=9), clients)
-    state = done[0].state
-    assert len(state.own.guesses.codes) > 5
-    save_checkpoint(tmp_path / "state.npz", state, {})
-    again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
-    assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)

@@ -123,12 +123,9 @@ def nobodys(clients, num):
     return sorted(set(words) - held)[:num]
 
 
-@pytest.mark.parametrize("guess_words", [False, True])
-def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(
-    monkeypatch, clients, guess_words
-):
+def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(monkeypatch, clients):
     public = clients.lexicon.words[::2]
-    settled, done = play(monkeypatch, clients, public, guess_words=guess_words)
+    settled, done = play(monkeypatch, clients, public)
     first, second = done[0], done[1]
     listed = public_list.listed_words(frozenset(public), settled.symbols, settled.depth + 1)
     sample = public_list.sample_of(listed, longer_than=1)
@@ -146,7 +143,7 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(
     words = settled.discoveries(done[-1].after).words
     assert len(set(words)) == len(words)
     assert np.mean([word in set(clients.lexicon.words) for word in words]) > 0.85
-    _, without = play(monkeypatch, clients, public, guess_words=guess_words, ask_public_words=False)
+    _, without = play(monkeypatch, clients, public, ask_public_words=False)
     assert len(words) > 1.1 * len(settled.discoveries(without[-1].after).words)
 
 

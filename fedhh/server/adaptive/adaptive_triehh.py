@@ -30,7 +30,6 @@ from fedhh.server.adaptive.character_model import (
     public_prior,
 )
 from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_noise
-from fedhh.server.adaptive.guesses import GUESSES_PER_PREFIX, Guesses
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence
@@ -45,13 +44,10 @@ from fedhh.words.alphabet import END
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, shipped_list
 from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
-from fedhh.words.trie import Codes, PrefixTrie
+from fedhh.words.trie import Codes
 
 _LIMIT = 8.0
 """The least share of clients to look for, in standard deviations of noise over all clients."""
-
-_CREDIBLE_GUESS = 0.005
-"""The least probability of a guess to be validated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,16 +77,13 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             and about all of them in later ones if at least one in a hundred is held often enough
             to be found; only where devices do not know them, and words are re-queried.
         learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
-        guess_words: Ask about whole words that held prefixes are likely to go on to, up to four
-            symbols before the trie gets there: pays where clients hold many long words. Needs
-            re-queried words.
         false_discovery_rate: See `LdpTrieHH`.
     """
 
     name: ClassVar[str] = "adaptive-triehh"
     title: ClassVar[str] = "Adaptive TrieHH"
     state_types: ClassVar[tuple[type[Any], ...]] = (
-        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence, Guesses,
+        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence,
     )  # fmt: skip
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
@@ -105,18 +98,11 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     language: Annotated[str, FromConfig("population.language")] = ENGLISH
     ask_public_words: bool = True
     learn_symbols: bool = True
-    guess_words: bool = False
     false_discovery_rate: FalseDiscoveryRate = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_language(self.language)
-        if self.guess_words and not (self.has_posterior and self._carries):
-            raise InputError(
-                "Expected ranking='posterior', requery_words=true and false_discovery_rate > 0 "
-                "with guess_words=true, since a guess counts by what later clients say; set "
-                "guess_words=false without these."
-            )
         if not self.has_posterior:
             return
         for setting, value, wanted in (
@@ -161,28 +147,21 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         state = super().begin()
         if not self.has_posterior:
             return state
-        belief = TriePosterior.before_any_vote(state.trie.width)
         model = CharacterModel.new(
             self.symbols.size, learns=self.learn_symbols, has_public=bool(self._public_list.words)
         )
         return AdaptiveState(
             **vars(state),
-            belief=belief,
+            belief=TriePosterior.before_any_vote(state.trie.width),
             model=model,
             evidence=Evidence.nothing(0),
-            guesses=self._guesses(
-                state.trie,
-                belief,
-                model,
-                known=np.concatenate([state.finished, self._sampled_list]),
-            ),
         )
 
     def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuery | None:
         query = super().ask(planned, run)
         if query is None or not (self.has_posterior and self._carries):
             return query
-        asked = [query.finished, run.found.codes, self._belief(run).guesses.codes]
+        asked = [query.finished, run.found.codes]
         if query.layer == self._first_layer:
             asked.insert(1, self._sampled_list)
         return replace(query, finished=np.concatenate(asked))
@@ -221,9 +200,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             evidence = evidence.with_votes(noise, carried, aggregate.num_clients)
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
-        trie, belief = query.trie.extend(kept), children.posterior(kept)
-        model = state.model.after(numbers, distributions, children.held.reshape(-1, size))
-        known = run.found.append(found).codes
+        trie = query.trie.extend(kept)
         is_over = query.layer == self.depth or trie.width == 0
         words = chosen.words[chosen.words < query.num_extensions]
         extensions = np.union1d(kept, words)
@@ -237,10 +214,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 trie=trie,
                 finished=state.finished[:0],
                 shares=shares,
-                belief=belief,
-                model=model,
+                belief=children.posterior(kept),
+                model=state.model.after(numbers, distributions, children.held.reshape(-1, size)),
                 evidence=evidence.and_nothing(len(found.codes)),
-                guesses=self._guesses(trie, belief, model, known=known),
             ),
             num_kept=len(kept) + len(found.codes),
             num_candidates=query.num_candidates,
@@ -273,11 +249,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     ) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
         found = self._found(query, aggregate, noise, words)
-        # What was guessed or listed is asked about already.
+        # What was listed is asked about already.
         (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
         found = found.only(new)
-        if self.guess_words:
-            found = found.append(self._guessed(self._belief(run), query, aggregate, noise))
         if query.layer == self._first_layer:
             found = found.append(self._listed_found(query, aggregate, noise, found.codes))
         # Before the loop does it, since there is evidence for each.
@@ -324,30 +298,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
         )
 
-    def _guesses(
-        self, trie: PrefixTrie, belief: TriePosterior, model: CharacterModel, *, known: Codes
-    ) -> Guesses:
-        """Return the words to guess in a layer; none if that is off."""
-        if not (self.guess_words and trie.width):
-            return Guesses.nothing(self.depth + 1)
-
-        def distribution(prefixes: Codes) -> npt.NDArray[np.float64]:
-            numbers = contexts(prefixes, trie.alphabet_size)
-            return model.mixed(model.distributions(numbers, self._public_distribution(prefixes)))
-
-        return Guesses.after(trie, belief, distribution, most=self.most_kept, known=known)
-
-    def _guessed(
-        self, state: AdaptiveState, query: PrefixQuery, aggregate: Aggregate, noise: Noise
-    ) -> Found:
-        """Return the guesses that a layer makes candidates of the validation round."""
-        votes = aggregate.tally[query.num_candidates - len(state.guesses.codes) : -1]
-        held = state.guesses.held(state.belief, self._seen(votes, noise, aggregate))
-        (likely,) = np.nonzero(held > _CREDIBLE_GUESS)
-        return counted(
-            query, aggregate, noise, codes=state.guesses.codes[likely], support=votes[likely]
-        )
-
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""
         if not self.has_posterior:
@@ -355,14 +305,13 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         trie, finished = self._initial_trie(self.symbols)
         size = self.symbols.size
         most = trie.width * size + len(finished)
-        guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
-        sampled = len(self._sampled_list)
-        domains = [(trie.length, most + sampled + 1, most + sampled + guesses + 1)]
-        words = trie.width + len(finished) + guesses + len(self._listed)
+        first = most + len(self._sampled_list) + 1
+        domains = [(trie.length, first, first)]
+        words = trie.width + len(finished) + len(self._listed)
         for layer in range(trie.length + 1, self.depth + 1):
             carried = words if self._carries else 0
-            domains.append((layer, size + 1, self.most_kept * size + carried + guesses + 1))
-            words += self.most_kept + guesses
+            domains.append((layer, size + 1, self.most_kept * size + carried + 1))
+            words += self.most_kept
         return domains
 
     @property
@@ -370,9 +319,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         if not self.has_posterior:
             return super().most_found
         trie, finished = self._initial_trie(self.symbols)
-        guesses = GUESSES_PER_PREFIX * self.most_kept if self.guess_words else 0
-        first = trie.width + len(finished) + len(self._listed) + guesses
-        return first + (self.rounds_per_pass - 1) * (self.most_kept + guesses)
+        first = trie.width + len(finished) + len(self._listed)
+        return first + (self.rounds_per_pass - 1) * self.most_kept
 
     @property
     def _carries(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedhh.server.adaptive.character_model import CharacterModel
-from fedhh.server.adaptive.guesses import Guesses
 from fedhh.server.adaptive.trie_posterior import TriePosterior
 from fedhh.server.evidence import Evidence
 from fedhh.server.trie_layers import TrieState
@@ -19,10 +18,8 @@ class AdaptiveState(TrieState):
         belief: What is believed of the trie's last level.
         model: Of the next symbol.
         evidence: What clients said about found words who were asked after these were found.
-        guesses: Words to be asked about next to the next layer's candidates.
     """
 
     belief: TriePosterior
     model: CharacterModel
     evidence: Evidence
-    guesses: Guesses
