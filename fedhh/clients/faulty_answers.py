@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fedhh.faults import FAULTS, Fault
 from fedhh.oracles import FrequencyOracle
-from fedhh.oracles.report_checks import BlockForm, check_reports
+from fedhh.oracles.report_checks import check_reports
 from fedhh.queries.base import Query
 from fedhh.queries.intake import Envelope, oracle_of_reports, reports_per_client
 from fedhh.queries.refusals import Refusal
@@ -119,14 +119,12 @@ def damaged(fault: Fault, oracle: FrequencyOracle, reports: Reports, *, fewer: b
     beyond = np.nan if form.dtype.kind == "f" else np.iinfo(form.dtype).max
     # The last report, so that those before it are in order.
     last = flat[-1]
-    if fault is Fault.ROW and (form.has_row or isinstance(form, BlockForm)):
+    if fault is Fault.ROW and form.has_row:
         last[0] = beyond
     elif fault is Fault.DOMAIN:
         last[-1] = beyond
-    elif fault is Fault.REPEATED:
-        first = int(isinstance(form, BlockForm))
-        if len(last) > first + 1:
-            last[first + 1] = last[first]
+    elif fault is Fault.REPEATED and len(last) > 1:
+        last[1] = last[0]
     return flat.reshape(reports.shape)
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
     from fedhh.oracles.histogram_encoding import SummedHistogramEncoding, ThresholdHistogramEncoding
     from fedhh.oracles.local_hashing import BinaryLocalHashing, OptimizedLocalHashing
-    from fedhh.oracles.modular_subset_selection import ModularSubsetSelection
     from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
     from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
     from fedhh.oracles.sketch import SketchOracle
@@ -44,7 +43,6 @@ __all__ = [
     "HadamardResponse",
     "Hashtogram",
     "Identity",
-    "ModularSubsetSelection",
     "OptimizedLocalHashing",
     "OptimizedUnaryEncoding",
     "OracleSpec",

@@ -79,8 +79,6 @@ class FrequencyOracle(TakesSettingsByName, ABC):
             ``outputs``: a count of each possible report, or of each part of one. ``sketch``:
             numbers that values share, as many for any domain, so that it may be too large to count
             value by value.
-        estimates_jointly: Whether the estimate of a value also depends on the support of others.
-            `estimate` then takes the support of every value.
     """
 
     epsilon: float
@@ -88,7 +86,6 @@ class FrequencyOracle(TakesSettingsByName, ABC):
 
     has_public_coins: ClassVar[bool] = False
     aggregate_form: ClassVar[AggregateForm] = "values"
-    estimates_jointly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -199,7 +196,7 @@ class FrequencyOracle(TakesSettingsByName, ABC):
         """Return unbiased estimates of true counts; they may be negative.
 
         Args:
-            tally: ``(c,) int64`` support counts; of every value where `estimates_jointly`.
+            tally: ``(c,) int64`` support counts.
             num_reports: Number of reports behind the tally, dummies included.
 
         Returns:

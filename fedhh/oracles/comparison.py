@@ -15,7 +15,6 @@ from fedhh.oracles.hadamard_sketches import HadamardSketch
 from fedhh.oracles.hashed_response import HashedResponseOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.local_hashing import LocalHashing
-from fedhh.oracles.modular_subset_selection import ModularSubsetSelection
 from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
 from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
 from fedhh.oracles.registry import OracleSpec, make_oracle, oracle_names
@@ -73,10 +72,6 @@ def server_work(oracle: FrequencyOracle) -> ServerWork | None:  # noqa: PLR0911 
             return ServerWork("1", 1, "r**t log K / s", vectors * oracle.report_bits / s)
         case ProjectiveGeometryResponse():
             return ServerWork("1", 1, "c", oracle.num_supporting)
-        case ModularSubsetSelection():
-            # A candidate is a row of the inverse of its equations.
-            rows = oracle.residues.larger.size
-            return ServerWork("d", max(b.d for b in oracle.blocks), "min(s, 512)", rows)
         case HashedResponseOracle():
             return ServerWork("1", 1, "k", oracle.num_hashes)
         case CountMeanSketch():

@@ -19,7 +19,6 @@ from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
 from fedhh.oracles.d_bit_flip import DBitFlip
 from fedhh.oracles.families import PureOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
-from fedhh.oracles.modular_subset_selection import ModularSubsetSelection
 from fedhh.oracles.subset_selection import SubsetSelection, add_subset_votes
 from fedhh.oracles.unary_encoding import UnaryEncoding
 from fedhh.random import kernel_state
@@ -67,6 +66,11 @@ class CraftedReports(ABC, Generic[Oracle]):
     @abstractmethod
     def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
         """Return reports that lower the estimates of ``(r,)`` distinct, ascending values."""
+
+    def effect(self, reports: Reports, values: Values) -> float:
+        """Return what one of the reports adds, in the mean, to the values' estimates in all."""
+        support = self.oracle.support(reports=reports, candidates=values)
+        return float(self.oracle.estimate(support, len(reports)).sum()) / len(reports)
 
     def add_supporting(
         self, wanted: Values, count: int, out: Tally, *, rng: np.random.Generator
@@ -241,57 +245,3 @@ class CraftedSampledBits(CraftedReports[DBitFlip]):
         others = other_values(random_subsets(rest, oracle.d - inside, count, rng=rng), values)
         bits = rng.random(others.shape) < oracle.flip_probability
         return np.sort(np.concatenate([2 * own + bit, 2 * others + bits], axis=1), axis=1)
-
-
-class CraftedResidues(CraftedReports[ModularSubsetSelection]):
-    """Modular Subset Selection: the block and the d residues of it that add most to the estimates.
-
-    Estimates are linear in the support, so each residue of each block adds a number of its own;
-    where several are alike, chance decides.
-    """
-
-    def uniform(self, count: int, *, rng: np.random.Generator) -> Reports:
-        bits = np.array([block.report_bits for block in self.oracle.blocks])
-        weights = np.exp2(bits - bits.max())
-        drawn = rng.choice(len(bits), size=count, p=weights / weights.sum())
-        reports = self._blank(count)
-        reports[:, 0] = drawn
-        for number, block in enumerate(self.oracle.blocks):
-            own = drawn == number
-            subsets = CraftedSubsets(block).uniform(int(own.sum()), rng=rng)
-            reports[own, 1 : 1 + block.d] = subsets
-        return reports
-
-    def supporting(self, wanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
-        return self._best(wanted, 1, count, rng)
-
-    def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
-        return self._best(unwanted, -1, count, rng)
-
-    def _blank(self, count: int) -> Reports:
-        width = 1 + max(block.d for block in self.oracle.blocks)
-        return np.full((count, width), -1, dtype=np.int64)
-
-    def _best(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
-        oracle = self.oracle
-        indicator = np.zeros(oracle.domain_size, dtype=np.int64)
-        indicator[values] = sign
-        # The equations are symmetric: so much does each value's support add to the estimates.
-        weights = oracle.estimate(indicator, 0)
-        added = [
-            np.bincount(oracle.places % m, weights=weights, minlength=m)
-            for m in oracle.residues.moduli
-        ]
-        best = [
-            np.sort(each)[-block.d :].sum()
-            for each, block in zip(added, oracle.blocks, strict=True)
-        ]
-        number = int(np.argmax(best))
-        d, size = oracle.blocks[number].d, oracle.residues.moduli[number]
-        # Equal residues stand in another order in every report.
-        orders = rng.random((count, size)).argsort(axis=1)
-        ranks = np.argsort(-added[number][orders].round(9), axis=1, kind="stable")[:, :d]
-        reports = self._blank(count)
-        reports[:, 0] = number
-        reports[:, 1 : 1 + d] = np.sort(np.take_along_axis(orders, ranks, axis=1), axis=1)
-        return reports

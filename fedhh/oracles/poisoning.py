@@ -49,7 +49,6 @@ from fedhh.oracles.crafted_reports import (
     CraftedBits,
     CraftedEntries,
     CraftedReports,
-    CraftedResidues,
     CraftedSampledBits,
     CraftedSubsets,
     CraftedValues,
@@ -62,7 +61,6 @@ from fedhh.oracles.hadamard_sketches import HadamardSketch
 from fedhh.oracles.hashed_response import HashedResponseOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.local_hashing import LocalHashing
-from fedhh.oracles.modular_subset_selection import ModularSubsetSelection
 from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
 from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
 from fedhh.oracles.subset_selection import SubsetSelection
@@ -94,13 +92,7 @@ def effect(oracle: FrequencyOracle, reports: Reports, values: npt.ArrayLike) -> 
         reports: Any of its report space, at least one.
         values: ``(r,)`` distinct values.
     """
-    wanted = _distinct(oracle, values)
-    if oracle.estimates_jointly:
-        estimates = oracle.estimate(oracle.support(reports=reports), len(reports))[wanted]
-    else:
-        support = oracle.support(reports=reports, candidates=wanted)
-        estimates = oracle.estimate(support, len(reports))
-    return float(estimates.sum()) / len(reports)
+    return _crafted(oracle).effect(reports, _distinct(oracle, values))
 
 
 class BestOfHonest(CraftedReports[FrequencyOracle]):
@@ -129,9 +121,7 @@ class BestOfHonest(CraftedReports[FrequencyOracle]):
 
     def _best(self, held: Values, values: Values, sign: int, rng: np.random.Generator) -> Reports:
         reports = self.oracle.privatize(held, rng=rng)
-        effects = [
-            sign * effect(self.oracle, reports[i : i + 1], values) for i in range(len(reports))
-        ]
+        effects = [sign * self.effect(reports[i : i + 1], values) for i in range(len(reports))]
         best = np.argmax(np.reshape(effects, (-1, HONEST_REPORTS)), axis=1)
         return np.asarray(reports[best + HONEST_REPORTS * np.arange(len(best))])
 
@@ -143,7 +133,6 @@ FAMILIES: dict[type[Any], type[CraftedReports[Any]]] = {
     UnaryEncoding: CraftedBits,
     HistogramEncoding: CraftedEntries,
     DBitFlip: CraftedSampledBits,
-    ModularSubsetSelection: CraftedResidues,
     LocalHashing: CraftedHashes,
     HashedResponseOracle: CraftedCells,
     HadamardSketch: CraftedSigns,

@@ -21,7 +21,6 @@ ORACLES: Mapping[str, str] = {
     "olh": "fedhh.oracles.local_hashing:OptimizedLocalHashing",
     "hr": "fedhh.oracles.hadamard_response:HadamardResponse",
     "pgr": "fedhh.oracles.projective_geometry_response:ProjectiveGeometryResponse",
-    "mss": "fedhh.oracles.modular_subset_selection:ModularSubsetSelection",
     "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_sketches:HadamardCountMeanSketch",

@@ -35,7 +35,7 @@ class Flaw(StrEnum):
     SIZE = "wrong size"
     """It has more numbers, or fewer, or other axes."""
     ROW = "no such row"
-    """It names a hash function, or a block of residues, that there is not."""
+    """It names a hash function that there is not."""
     DOMAIN = "out of domain"
     """A number in it is none that the oracle sends there."""
     REPEATED = "repeated members"
@@ -89,10 +89,6 @@ class ReportForm:
         """
         if (flaw := self.flaw_of_array(reports)) is not None:
             return np.full(len(reports) if reports.ndim else 1, _CODES[flaw])
-        return self._codes_of_numbers(reports)
-
-    def _codes_of_numbers(self, reports: npt.NDArray[Any]) -> Codes:
-        """Return the same for reports of the right type and size."""
         inside = self._inside(reports)
         codes = np.zeros(len(reports), dtype=np.uint8)
         if self.entries_per_value:
@@ -115,26 +111,6 @@ class ReportForm:
             # Where the difference wraps around, the number is outside already.
             inside &= (reports - lowest) % np.array(self.step) == 0
         return np.asarray(inside)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockForm(ReportForm):
-    """The form of reports whose first number names a block: the rest has the block's own form.
-
-    Attributes:
-        blocks: Each block's, one axis; what a report has behind it is -1.
-    """
-
-    blocks: tuple[ReportForm, ...]
-
-    def _codes_of_numbers(self, reports: npt.NDArray[Any]) -> Codes:
-        codes = np.full(len(reports), _CODES[Flaw.ROW])
-        for number, form in enumerate(self.blocks):
-            own = np.flatnonzero(reports[:, 0] == number)
-            behind = 1 + form.shape[0]
-            codes[own] = form.codes(reports[own, 1:behind])
-            codes[own[(reports[own, behind:] != -1).any(axis=1)]] = _CODES[Flaw.DOMAIN]
-        return codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -133,12 +133,6 @@ def test_why_a_report_is_refused_is_counted_once():
     rows = oracle_of("hcms")
     wrong = np.array([[3, 0, 1], [-1, 0, 9], [0, 4, 1], [0, 0, 0], [2, 3, -1]])
     assert check_reports(rows, wrong).refused == {Flaw.ROW: 2, Flaw.DOMAIN: 2}
-    blocks = oracle_of("mss", 70, 0.1)
-    good = blocks.report_form
-    sent = blocks.privatize(np.zeros(300, dtype=np.int64), rng=np.random.default_rng(0))
-    sent[:100, 0] = len(good.blocks)
-    sent[100:200, 0] = -1
-    assert check_reports(blocks, sent).refused == {Flaw.ROW: 200}
 
 
 class Rounded(GeneralizedRandomizedResponse):

@@ -20,8 +20,6 @@ LARGE = {
     "bassily-smith": {"num_hashes": 2**21},
     "dbitflip": {"num_bits": 12},
 }
-# Least squares in all values together are refused for so many.
-SIZES = {"mss": 2**12}
 
 
 def oracle(name: str, domain_size: int, epsilon: float = 3.0, **params: int):
@@ -33,7 +31,7 @@ def oracle(name: str, domain_size: int, epsilon: float = 3.0, **params: int):
 def test_too_many_reports_are_refused_before_anything_is_allocated(name):
     # A hash function has as many cells as e**epsilon; pgr limits its field.
     epsilon = {"olh": 20.0, "pgr": 2.0}.get(name, 3.0)
-    large = oracle(name, SIZES.get(name, 2**23), epsilon, **LARGE.get(name, {}))
+    large = oracle(name, 2**23, epsilon, **LARGE.get(name, {}))
     assert large.report_bits > 1
     tracemalloc.start()
     with pytest.raises(InputError, match="at most 4,194,304 numbers in all possible reports"):

@@ -38,7 +38,7 @@ def test_pem_finds_words_by_one_bit_reports_too(population):
     assert found.metrics.discovered_real >= 1
 
 
-@pytest.mark.parametrize("oracle", ["she", "hr", "dbitflip", "mss"])
+@pytest.mark.parametrize("oracle", ["she", "hr", "dbitflip"])
 def test_oracles_without_p_and_q_are_refused_in_one_line(oracle):
     with pytest.raises(InputError, match=f"a PureOracle, got oracle='{oracle}'; use ss"):
         replace(PROTOCOL, oracle=oracle)

@@ -1,1 +1,1 @@
-"""Somebody else's oracle, protocol and population for fedhh."""
+"""Somebody else's oracles, protocols and population for fedhh."""

@@ -132,11 +132,6 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
         charge = Charge(use_case=name, epsilon=sum(config.epsilons), reports=config.epsilons)
     else:
         kind = oracle_class(config.oracle)
-        if kind.estimates_jointly:
-            raise InputError(
-                f"Expected an oracle that estimates each value by itself, as some are watched "
-                f"alone, got oracle={config.oracle!r}; use ss."
-            )
         params = dict(config.params)
         if "hash_seed" in {each.name for each in fields(kind)}:
             params.setdefault("hash_seed", seed)

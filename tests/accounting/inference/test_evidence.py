@@ -14,7 +14,7 @@ from fedhh.accounting.inference.evidence import TooManyKindsError
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 from fedhh.validation import InputError
 
-NAMES = ("grr", "ss", "oue", "olh", "hcms", "cms", "hr", "mss")
+NAMES = ("grr", "ss", "oue", "olh", "hcms", "cms", "hr")
 
 
 def oracle_of(name, epsilon=1.5, domain_size=4):

@@ -38,7 +38,6 @@ REFUSED = {
     f"{EMOJI}.lifetime=0": f"{EMOJI}.lifetime = 0",
     f"{EMOJI}.events_per_day=0": f"{EMOJI}.events_per_day = 0",
     f"{EMOJI}.oracle=cmx": "Unknown oracle 'cmx'; did you mean 'cms'",
-    f"{EMOJI}.oracle=mss": "estimates each value by itself, as some are watched alone",
     f"{EMOJI}.protocol=sfp": "either oracle = NAME or protocol",
     f"{EMOJI}.epsilonn=1": f"unknown key {EMOJI}.epsilonn; did you mean 'epsilon'",
     f"{EMOJI}.params.rows=1": "Unknown parameter 'rows'",

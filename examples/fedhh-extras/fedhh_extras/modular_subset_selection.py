@@ -12,12 +12,14 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
-from fedhh.oracles.report_checks import BlockForm, ReportForm
-from fedhh.oracles.residue_systems import ResidueSystem, residue_system
+from fedhh.oracles.crafted_reports import CraftedReports, CraftedSubsets
+from fedhh.oracles.poisoning import FAMILIES
+from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_between
+from fedhh_extras.residue_systems import ResidueSystem, residue_system
 
 _MOST_VALUES = 2**24
 _MOST_MODULI = 32
@@ -34,7 +36,7 @@ class ModularSubsetSelection(SampledAggregates):
     server solves these normal equations of a least-squares problem, in all values together.
 
     With p_j and q_j of block j, and Q = sum P(J=j) q_j, the expected support is n Q + c T f for the
-    histogram f, T the matrix of `fedhh.oracles.residue_systems`, and the estimate is T**-1
+    histogram f, T the matrix of `fedhh_extras.residue_systems`, and the estimate is T**-1
     (support - n Q) / c. Blocks are drawn with chances in inverse proportion to p_j - q_j, to which
     c = P(J=j) (p_j - q_j) is the same for all of them.
 
@@ -74,7 +76,6 @@ class ModularSubsetSelection(SampledAggregates):
 
     has_public_coins: ClassVar[bool] = True
     aggregate_form: ClassVar[AggregateForm] = "outputs"
-    estimates_jointly: ClassVar[bool] = True
 
     num_moduli: int = 8
     placement_seed: int = 0
@@ -140,6 +141,10 @@ class ModularSubsetSelection(SampledAggregates):
     @property
     def _width(self) -> int:
         return 1 + max(block.d for block in self.blocks)
+
+    @property
+    def _most(self) -> int:
+        return max(self.residues.moduli) - 1
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         places = self.places[self._check_values(values)]
@@ -280,8 +285,9 @@ class ModularSubsetSelection(SampledAggregates):
 
     @cached_property
     def report_form(self) -> ReportForm:
-        forms = tuple(block.report_form for block in self.blocks)
-        return BlockForm(shape=(self._width,), blocks=forms)
+        rest = self._width - 1
+        lowest, highest = (0, *[-1] * rest), (len(self.blocks) - 1, *[self._most] * rest)
+        return ReportForm(shape=(self._width,), lowest=lowest, highest=highest, has_row=True)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self._width)
@@ -294,3 +300,64 @@ class ModularSubsetSelection(SampledAggregates):
             rows[:, 1 : 1 + space.shape[1]] = space
             start += len(space)
         return reports
+
+
+class CraftedResidues(CraftedReports[ModularSubsetSelection]):
+    """Modular Subset Selection: the block and the d residues of it that add most to the estimates.
+
+    Estimates are linear in the support, so each residue of each block adds a number of its own;
+    where several are alike, chance decides.
+    """
+
+    def uniform(self, count: int, *, rng: np.random.Generator) -> Reports:
+        bits = np.array([block.report_bits for block in self.oracle.blocks])
+        weights = np.exp2(bits - bits.max())
+        drawn = rng.choice(len(bits), size=count, p=weights / weights.sum())
+        reports = self._blank(count)
+        reports[:, 0] = drawn
+        for number, block in enumerate(self.oracle.blocks):
+            own = drawn == number
+            subsets = CraftedSubsets(block).uniform(int(own.sum()), rng=rng)
+            reports[own, 1 : 1 + block.d] = subsets
+        return reports
+
+    def effect(self, reports: Reports, values: Values) -> float:
+        estimates = self.oracle.estimate(self.oracle.support(reports=reports), len(reports))
+        return float(estimates[values].sum()) / len(reports)
+
+    def supporting(self, wanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
+        return self._best(wanted, 1, count, rng)
+
+    def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
+        return self._best(unwanted, -1, count, rng)
+
+    def _blank(self, count: int) -> Reports:
+        width = 1 + max(block.d for block in self.oracle.blocks)
+        return np.full((count, width), -1, dtype=np.int64)
+
+    def _best(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        oracle = self.oracle
+        indicator = np.zeros(oracle.domain_size, dtype=np.int64)
+        indicator[values] = sign
+        # The equations are symmetric: so much does each value's support add to the estimates.
+        weights = oracle.estimate(indicator, 0)
+        added = [
+            np.bincount(oracle.places % m, weights=weights, minlength=m)
+            for m in oracle.residues.moduli
+        ]
+        best = [
+            np.sort(each)[-block.d :].sum()
+            for each, block in zip(added, oracle.blocks, strict=True)
+        ]
+        number = int(np.argmax(best))
+        d, size = oracle.blocks[number].d, oracle.residues.moduli[number]
+        # Equal residues stand in another order in every report.
+        orders = rng.random((count, size)).argsort(axis=1)
+        ranks = np.argsort(-added[number][orders].round(9), axis=1, kind="stable")[:, :d]
+        reports = self._blank(count)
+        reports[:, 0] = number
+        reports[:, 1 : 1 + d] = np.sort(np.take_along_axis(orders, ranks, axis=1), axis=1)
+        return reports
+
+
+FAMILIES[ModularSubsetSelection] = CraftedResidues

@@ -8,16 +8,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.linalg import toeplitz
-
-from fedhh.oracles import ModularSubsetSelection, ProjectiveGeometryResponse, SubsetSelection
-from fedhh.oracles.residue_systems import (
+from fedhh_extras.modular_subset_selection import ModularSubsetSelection
+from fedhh_extras.residue_systems import (
     MOST_NOISE,
     CoprimeSystem,
     coprime_system,
     residue_system,
 )
-from fedhh.testing import follows_distribution
+from scipy.linalg import toeplitz
+
+from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
+from fedhh.oracles.poisoning import (
+    effect,
+    maximal_gain,
+    opposing_reports,
+    random_reports,
+    supporting_reports,
+)
+from fedhh.oracles.report_checks import Flaw, check_reports
+from fedhh.testing import ORACLE_CASES, follows_distribution, oracle_checks
 from fedhh.testing.oracle_distributions import aggregate_distribution, report_distribution
 from fedhh.validation import InputError
 
@@ -30,6 +39,16 @@ TINY = [
     ModularSubsetSelection(epsilon=3.0, domain_size=11, num_moduli=3),
     ModularSubsetSelection(epsilon=0.2, domain_size=12),
 ]
+
+
+ORACLES = [ModularSubsetSelection(epsilon=e, domain_size=s) for e, s in ORACLE_CASES]
+
+
+@pytest.mark.parametrize(
+    ("oracle", "check"), [(o, c) for o in ORACLES for c in oracle_checks(o)], ids=str
+)
+def test_modular_subset_selection(oracle, check):
+    check(oracle)
 
 
 def chances(oracle: ModularSubsetSelection) -> np.ndarray:
@@ -170,7 +189,6 @@ def test_it_fits_where_projective_geometry_does_not():
 
 def test_an_estimate_takes_the_support_of_all_values():
     oracle = TINY[2]
-    assert oracle.estimates_jointly
     with pytest.raises(
         InputError, match=r"support of all 5 values, .* got a tally of shape \(2,\)"
     ):
@@ -197,3 +215,31 @@ def test_the_placement_follows_its_seed():
     assert (TINY[2].places == replace(TINY[2]).places).all()
     assert (TINY[2].places != replace(TINY[2], placement_seed=4).places).any()
     assert sorted(TINY[2].places) == list(range(5))
+
+
+def test_a_block_or_residue_that_there_is_not_is_refused():
+    oracle = ModularSubsetSelection(epsilon=0.1, domain_size=70)
+    sent = oracle.privatize(np.zeros(400, dtype=np.int64), rng=np.random.default_rng(0))
+    sent[:100, 0] = len(oracle.blocks)
+    sent[100:200, 0] = -1
+    sent[200:300, 1] = max(oracle.residues.moduli)
+    assert check_reports(oracle, sent).refused == {Flaw.ROW: 200, Flaw.DOMAIN: 100}
+
+
+@pytest.mark.parametrize("wanted", [[3], [0, 2], [1, 2, 5]])
+def test_no_report_has_more_effect_than_the_crafted_ones(wanted):
+    oracle, rng = TINY[4], np.random.default_rng(1)
+    effects = [effect(oracle, report[None], wanted) for report in oracle.report_space()]
+    assert effect(oracle, supporting_reports(oracle, wanted, 9, rng=rng), wanted) == pytest.approx(
+        max(effects)
+    )
+    assert effect(oracle, opposing_reports(oracle, wanted, 9, rng=rng), wanted) == pytest.approx(
+        min(effects)
+    )
+    assert maximal_gain(oracle, wanted, share=0.05) == pytest.approx(0.05 * max(effects))
+
+
+def test_random_reports_are_uniform():
+    space = TINY[4].report_space()
+    drawn = random_reports(TINY[4], 20_000, rng=np.random.default_rng(2))
+    assert follows_distribution(drawn, {tuple(each): 1 / len(space) for each in space.tolist()})
