@@ -51,7 +51,7 @@ def main() -> None:
         for name, mean, deviation in zip(
             FIGURES, drawn.mean(axis=0), drawn.std(axis=0, ddof=1), strict=True
         ):
-            print(f"| {preset} | {name} | {mean:.4g} +- {deviation:.2g} |")  # noqa: T201
+            print(f"| {preset} | {name} | {mean:.4g} +- {deviation:.2g} |")
 
 
 if __name__ == "__main__":

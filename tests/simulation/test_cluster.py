@@ -19,7 +19,9 @@ from ray.cluster_utils import Cluster  # noqa: E402 - only where ray is there
 from fedhh.simulation.ray import executor as executor_module  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_whoever_is_lost_is_answered_for_by_another_to_the_same_bits"
+)
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
@@ -100,6 +102,9 @@ class Large(ClientWorker):
         return answer
 
 
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_a_full_object_store_is_named_with_the_cure"
+)
 @pytest.mark.parametrize("what", ["worker", "answer", "neither"])
 def test_a_full_object_store_is_one_line_with_the_cure(no_ray, what):
     # As if the disk were full, too: else Ray spills to it.

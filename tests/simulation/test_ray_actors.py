@@ -61,6 +61,9 @@ def reference() -> np.ndarray:
     return estimates(InProcessExecutor(worker()))
 
 
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_whoever_is_lost_is_answered_for_by_another_to_the_same_bits"
+)
 def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_on(
     tmp_path, reference, shared_ray
 ):

@@ -79,6 +79,7 @@ class Listener:
             each.close()
 
 
+@pytest.mark.slow("::test_what_ray_says_of_a_cluster_is_one_line")
 def test_a_port_that_listens_but_is_no_ray_is_named(capfd, monkeypatch):
     monkeypatch.setattr(connection, "_PROBE_SECONDS", 4.0)
     # A silent one, a web server, and one that greets as gRPC does and says no more.

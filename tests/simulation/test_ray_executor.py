@@ -47,7 +47,14 @@ from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray  # noqa: E402
 from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("shared_ray")
+CALLS = "tests/simulation/test_calls_of_an_executor.py"
+pytestmark = [
+    pytest.mark.usefixtures("shared_ray"),
+    pytest.mark.slow(f"{CALLS}::test_any_number_of_actors_gives_the_reference"),
+]
+LOST = pytest.mark.slow(
+    f"{CALLS}::test_whoever_is_lost_is_answered_for_by_another_to_the_same_bits"
+)
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4
@@ -183,10 +190,16 @@ class TestThreeWorkers:
         assert sent.clients == same.clients > 0
 
 
+def wait_for_cores() -> None:
+    """Wait until the cores of actors that are just gone are free."""
+    while ray.available_resources().get("CPU", 0) < RAY_CORES:
+        threading.Event().wait(0.05)
+
+
 class TestFewerCoresThanWorkers:
+    @pytest.mark.slow(f"{CALLS}::test_as_many_workers_are_placed_as_cores_are_free_and_it_is_said")
     def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
-        # Cores of actors that are just gone are free a little later.
-        monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 6.0)
+        wait_for_cores()
         worker = ClientWorker(zipf_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=RAY_CORES + 1)
         assert len(executor.clients) == RAY_CORES
@@ -197,9 +210,11 @@ class TestFewerCoresThanWorkers:
             RayExecutor(worker, num_workers=1)
         assert_same(last_state(executor), reference)
 
+    @LOST
     def test_actors_that_are_lost_and_find_no_core_leave_their_blocks_to_others_if_any(
         self, monkeypatch, caplog, reference
     ):
+        wait_for_cores()
         worker = ClientWorker(zipf_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=2)
         seen: list[int] = []
@@ -286,6 +301,7 @@ class DyingWorker(ClientWorker):
         return super().answer(query, blocks, progress, onto=onto)
 
 
+@LOST
 def test_an_actor_that_exits_in_a_layer_changes_nothing(tmp_path, reference: TrieState):
     marker = tmp_path / "died"
     worker = DyingWorker(zipf_population(6_000), seed=9, marker=str(marker))
@@ -317,7 +333,7 @@ class SlowPopulation:
         return self._population.block(clients)
 
 
-@pytest.mark.slow
+@LOST
 def test_killing_an_actor_from_outside_changes_nothing(reference: TrieState):
     worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
     executor = RayExecutor(worker, num_workers=2)
@@ -339,6 +355,7 @@ def test_killing_an_actor_from_outside_changes_nothing(reference: TrieState):
     assert_same(state, reference)
 
 
+@LOST
 def test_an_actor_that_dies_while_it_merges_changes_nothing(monkeypatch, reference: TrieState):
     merged = RayActors._merged
     killed = []
@@ -350,6 +367,8 @@ def test_an_actor_that_dies_while_it_merges_changes_nothing(monkeypatch, referen
         return merged(self, group)
 
     monkeypatch.setattr(RayActors, "_merged", kill_first)
+    # For as long as it takes until the core of the dead one is free.
+    monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 600.0)
     executor = RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=3)
     before = list(executor.clients)
     seen: list[int] = []
@@ -382,6 +401,7 @@ class Straggler(ClientWorker):
         return super().answer(query, blocks, progress, onto=onto)
 
 
+@pytest.mark.slow(f"{CALLS}::test_a_stragglers_blocks_are_answered_elsewhere_and_count_once")
 @pytest.mark.parametrize("seconds", [60.0, 1.5])
 def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
     tmp_path, monkeypatch, reference: TrieState, seconds: float
@@ -409,6 +429,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
     assert sum(seen) == PROTOCOL.plan.most_answers
 
 
+@pytest.mark.slow(f"{CALLS}::test_a_workers_own_error_is_raised_and_not_retried")
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
         def answer(self, query, blocks, progress=None, *, onto=None):

@@ -24,7 +24,12 @@ from tests.waiting import ORACLE, write_waiting
 
 pytest.importorskip("ray")
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_modules")]
+pytestmark = [
+    pytest.mark.slow(
+        "tests/simulation/test_ray_watch.py::test_a_raylet_that_is_gone_is_named_with_the_cure"
+    ),
+    pytest.mark.usefixtures("own_modules"),
+]
 
 SMALL = (
     "run", "--preset", "small", "--set", "population.clients=20000",
