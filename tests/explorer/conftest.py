@@ -156,6 +156,18 @@ class Page:
         return messages, [url for url in asked if not url.startswith(("data:", "blob:", "about:"))]
 
 
+SIBLING = (
+    "tests/explorer/test_page_data.py::test_the_words_of_a_page_are_the_discoveries_of_its_run"
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a browser shows is slow; what its page holds is not."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name != "test_page_data.py":
+            item.add_marker(pytest.mark.slow(SIBLING))
+
+
 @pytest.fixture(scope="session")
 def page(tmp_path_factory) -> Iterator[Page]:
     selenium = pytest.importorskip("selenium.webdriver", reason=INSTALL)
