@@ -10,26 +10,18 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from fedhh.kernels.reports import count_supports
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import PureOracle
 from fedhh.oracles.report_checks import LARGEST_INT64, SMALLEST_INT64, ReportForm
-from fedhh.validation import InputError, require_between
+from fedhh.validation import InputError
 
 HASH_RANGE = 2**32
 """Hashes, of which cells are made."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(HASH_RANGE - 1)
-
-# SplitMix64: Steele, Lea, Flood (2014), "Fast splittable pseudorandom number generators", OOPSLA.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-_LAST_SHIFT = np.uint64(31)
-
-_NEGLIGIBLE = 1e-13
 
 _Words = npt.NDArray[np.uint64]
 
@@ -61,20 +53,11 @@ class LocalHashing(PureOracle):
     Cost: O(1) per report on the client, O(n c) for a tally of c candidates. A report is
     ``(4,) int64``: the low and high multipliers and the offset as 64-bit words, and the cell.
 
-    Attributes:
-        public_hash: Whether a device's function is assigned to it (`assigned_functions`), and not
-            chosen by it: a report is its cell then, and what is counted is that cell under the
-            assigned function. The distribution of honest reports is the same, and so are p, q and
-            the variance. A fake device that chose its function would look for one that sends many
-            targets to one cell; with an assigned one it can only choose the cell.
-
     References:
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
         estimation", USENIX Security, section 4.
         Thorup (2015), "High speed hashing for integers and strings", arXiv:1504.06804.
     """
-
-    public_hash: bool = False
 
     has_public_coins: ClassVar[bool] = True
 
@@ -91,46 +74,12 @@ class LocalHashing(PureOracle):
     def q(self) -> float:
         return 1 / self.num_cells
 
-    def assigned_functions(self, numbers: Values, *, seed: int) -> _Words:
-        """Return ``(n, 3) uint64``: the hash functions of some reports, by a public seed.
-
-        Whoever knows the seed can compute them: the server, and every device its own. They are
-        outputs of SplitMix64 at three places of each report's own.
-
-        Args:
-            numbers: ``(n,) int64``, at least 0: of each report among all of a round.
-            seed: Public, drawn after devices were numbered; in [0, 2**64).
-        """
-        places = (3 * numbers[:, None] + np.arange(1, 4)).astype(np.uint64)
-        start = _mixed(np.array([seed], dtype=np.uint64))
-        return _mixed(np.asarray(start + places * _GOLDEN, dtype=np.uint64))
-
-    def has_functions(self, reports: Reports, functions: _Words) -> npt.NDArray[np.bool_]:
-        """Return ``(n,) bool``: which reports are under these functions; others are to be refused.
-
-        Args:
-            reports: ``(n, 4) int64``.
-            functions: ``(n, 3) uint64``, those assigned to their devices.
-        """
-        return np.asarray((reports.view(np.uint64)[:, :3] == functions).all(axis=1))
-
-    def privatize(
-        self, values: Values, *, rng: np.random.Generator, functions: _Words | None = None
-    ) -> Reports:
-        """Return ``(n, 4) int64`` reports: low and high multiplier, offset, cell.
-
-        Args:
-            values: ``(n,) int64`` in [0, domain_size).
-            rng: Source of the client's coins.
-            functions: ``(n, 3) uint64``, those assigned; if None, they are drawn, which gives
-                reports the same distribution.
-        """
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        """Return ``(n, 4) int64`` reports: low and high multiplier, offset, cell."""
         values = self._check_values(values)
         reports = np.empty((len(values), 4), dtype=np.int64)
         words = reports.view(np.uint64)
-        if functions is None:
-            functions = rng.integers(0, 2**64, size=(len(values), 3), dtype=np.uint64)
-        words[:, :3] = functions
+        words[:, :3] = rng.integers(0, 2**64, size=(len(values), 3), dtype=np.uint64)
         true_cells = self._cells(words, values)
         others = rng.integers(0, self.num_cells - 1, size=len(values))
         others += others >= true_cells
@@ -190,69 +139,9 @@ class LocalHashing(PureOracle):
 
     @property
     def report_bits(self) -> float:
-        """log2 of g, and 64 bits for each word of a chosen hash function that the domain needs."""
+        """log2 of g, and 64 bits for each word of a hash function that the domain needs."""
         words = 3 if self.domain_size > HASH_RANGE else 2
-        chosen = 0 if self.public_hash else 64 * words
-        return chosen + math.log2(self.num_cells)
-
-    def largest_load(self, num_targets: int) -> float:
-        """Return the expected number of r targets in the fullest of g cells, for independent cells.
-
-        That is what a fake report under an assigned function supports at most. P(all cells have at
-        most m) is the coefficient of x**r in the g-th power of a Poisson distribution cut at m,
-        over that of the whole one: no term is negative, and nothing is lost to rounding.
-
-        Args:
-            num_targets: r, from 1 to 1,000.
-        """
-        require_between(1, 1_000, num_targets=num_targets)
-        rate = num_targets / self.num_cells
-        counts = np.arange(num_targets + 1)
-        poisson = np.exp(counts * math.log(rate) - rate - gammaln(counts + 1))
-        whole = _coefficient(poisson, self.num_cells)
-        expected = 0.0
-        for most in range(num_targets):
-            cut = np.where(counts <= most, poisson, 0.0)
-            exceeded = 1 - _coefficient(cut, self.num_cells) / whole
-            expected += exceeded
-            if exceeded < _NEGLIGIBLE:
-                break
-        return expected
-
-    def public_hash_gain(self, share: float, num_targets: int, *, frequency: float = 0.0) -> float:
-        """Return the largest gain of fake reports under assigned functions.
-
-        The gain is the sum over the targets of the rise of their estimated frequencies. With the
-        fullest cell for each fake report it is share ((load - r q) / (p - q) - frequency), where a
-        chosen function that sends all targets to one cell would have r for `largest_load`. A cell
-        chosen for one target alone gains (1 - q) / (p - q), however many others there are.
-
-        Args:
-            share: Of fake reports among all, in [0, 1].
-            num_targets: r.
-            frequency: Of all targets together among honest reports.
-        """
-        require_between(0, 1, share=share, frequency=frequency)
-        support = self.largest_load(num_targets) - num_targets * self.q
-        return share * (support / (self.p - self.q) - frequency)
-
-
-def _mixed(words: _Words) -> _Words:
-    """Return SplitMix64's outputs at ``uint64`` states."""
-    for shift, factor in _STEPS:
-        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
-    return words ^ (words >> _LAST_SHIFT)
-
-
-def _coefficient(series: Floats, power: int) -> float:
-    """Return the last coefficient of a power of ``(r + 1,)`` coefficients."""
-    size, found = len(series), np.eye(1, len(series))[0]
-    while power:
-        if power & 1:
-            found = np.convolve(found, series)[:size]
-        series = np.convolve(series, series)[:size]
-        power >>= 1
-    return float(found[-1])
+        return 64 * words + math.log2(self.num_cells)
 
 
 @dataclass(frozen=True, kw_only=True)
