@@ -23,9 +23,8 @@ class PostProcessed(CohortProtocol[State, QueryType], Generic[State, QueryType])
     Attributes:
         post_processing: What is done with the estimates of the words found, and of nothing before:
             "none"; "norm-sub", so that those of all candidates and the rest of the reports are not
-            negative and add up; "base-cut", 0 where they are not significant; "power", their
-            means if counts follow a power law, and "power-ns", that and "norm-sub". Standard errors
-            stay those of "none", of which alone estimates have no bias.
+            negative and add up; "base-cut", 0 where they are not significant. Standard errors stay
+            those of "none", of which alone estimates have no bias.
     """
 
     post_processing: PostProcessing = "none"

@@ -77,7 +77,7 @@ PROTOCOLS = {
     "pem-olh": Pem(**PEM, max_items=2),
     "pem-cms": Pem(**PEM, oracle="cms", num_hashes=16),
     "pem-validation": Pem(**PEM, **VALIDATION),
-    "pem-power-ns": Pem(**PEM, **VALIDATION, post_processing="power-ns"),
+    "pem-norm-sub": Pem(**PEM, **VALIDATION, post_processing="norm-sub"),
     "treehist": TreeHist(**RECORDS, clients_per_layer=1_500, max_items=2),
     "treehist-validation": TreeHist(**RECORDS, **VALIDATION, step=1, oracle="cms"),
     "bitstogram": Bitstogram(**RECORDS, clients_per_layer=1_500, max_items=2),

@@ -1,22 +1,18 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.stats import norm
 
 from fedhh.oracles import ORACLES, OracleSpec, make_oracle
 from fedhh.oracles.post_processing import (
     MISTAKES,
     POST_PROCESSING,
-    PowerLaw,
     base_cut,
     norm_sub,
     post_process,
-    power,
     significance_threshold,
 )
 from fedhh.validation import InputError
@@ -69,70 +65,12 @@ def test_base_cut_leaves_what_is_above_the_threshold_and_nothing_else():
     assert not cut[1:].any()
 
 
-@pytest.mark.parametrize(("exponent", "std"), [(0.7, 5.0), (1.3, 20.0), (2.0, 3.0), (2.0, 0.3)])
-def test_the_likeliest_power_law_is_the_one_that_was_drawn(exponent, std):
-    rng, largest, many = np.random.default_rng(8), 1e5, 40_000
-    left = 1 - exponent
-    # By the inverse of the distribution function.
-    drawn = rng.random(many) * math.expm1(left * math.log1p(largest))
-    counts = np.expm1(np.log1p(drawn) / left)
-    law = PowerLaw.fitted(counts + rng.normal(0, std, many), largest=largest, std=std)
-    assert law.exponent == pytest.approx(exponent, abs=0.04)
-    # Another number of values, or none of the noise, does not hide the exponent either.
-    few = PowerLaw.fitted(counts[:4_000] + rng.normal(0, std, 4_000), largest=largest, std=std)
-    assert few.exponent == pytest.approx(exponent, abs=0.12)
-
-
-@pytest.mark.parametrize("std", [0.5, 10.0, 400.0])
-def test_the_mean_given_an_estimate_is_the_integral(std):
-    law = PowerLaw(exponent=1.4, largest=5e4)
-    points = np.array([-4, -1, 0, 0.5, 2, 4, 7.9, 8.1, 15]) * std
-    means = law.mean_given(points, std=std)
-    for point, mean in zip(points, means, strict=True):
-
-        def weight(x, power, point=point):
-            z = (point - x) / std
-            best = max(0.0, -point / std)
-            return x**power * (1 + x) ** -1.4 * math.exp(-0.5 * (z**2 - best**2))
-
-        ends = sorted({0.0, min(1.0, std / 4), max(point - 6 * std, 0.0), max(point, std),
-                       max(point, 0.0) + 9 * std})  # fmt: skip
-        whole, first = (
-            sum(quad(weight, a, b, args=(order,))[0] for a, b in itertools.pairwise(ends))
-            for order in (0, 1)
-        )
-        assert mean == pytest.approx(first / whole, abs=0.02 * std)
-    assert (np.diff(means) > 0).all()
-
-
-def test_the_density_is_one():
-    for exponent in (0.3, 1.0, 1.0 + 1e-13, 2.5):
-        law = PowerLaw(exponent=exponent, largest=1e3)
-        whole = quad(lambda u, law=law: law.density(np.expm1(u)) * math.exp(u), 0, math.log1p(1e3))[
-            0
-        ]
-        assert whole == pytest.approx(1.0, rel=1e-9)
-
-
-def test_power_has_less_error_than_the_estimates():
-    rng = np.random.default_rng(1)
-    counts = 20_000 / np.arange(1, 2_001) ** 1.2
-    estimates = counts + rng.normal(0, 60, 2_000)
-    errors = [
-        np.mean((each - counts) ** 2) for each in (estimates, power(estimates, total=1e5, std=60.0))
-    ]
-    assert errors[1] < errors[0] / 4
-    assert power(np.array([-3.0, 5.0]), total=4.0, std=0.0).tolist() == [0.0, 4.0]
-
-
 def test_names():
     estimates = np.array([50.0, 20.0, -30.0])
     assert post_process("none", estimates, total=40.0, std=10.0) is estimates
     by_name = {how: post_process(how, estimates, total=40.0, std=10.0) for how in POST_PROCESSING}
     assert by_name["norm-sub"].tolist() == [35.0, 5.0, 0.0]
     assert by_name["base-cut"].tolist() == [50.0, 0.0, 0.0]
-    assert (by_name["power"] >= 0).all()
-    assert by_name["power-ns"].sum() == pytest.approx(40.0)
     # What is missing of the total is another value's.
     with_rest = post_process("norm-sub", estimates, total=100.0, std=10.0, has_rest=True)
     assert with_rest.tolist() == [40.0, 10.0, 0.0]
