@@ -12,7 +12,7 @@ from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.study.parts import Part
-    from fedhh.oracles.comparison import OracleComparison, OracleFacts, ServerWork
+    from fedhh.oracles.comparison import OracleComparison, OracleFacts
     from fedhh.oracles.sketch_errors import SketchErrors
 
 _SHORT = 1e6
@@ -31,7 +31,7 @@ def compare(
     figure: FigureOption = None,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Noise, report size and server's work of all oracles, and which of them to use.
+    """Noise and report size of all oracles, what reports add up to, and which to use.
 
     Example: fedhh oracles compare --local-epsilon 4 --domain-size 10000 --figure oracles.png
     """
@@ -56,32 +56,21 @@ def _compared(found: OracleComparison) -> Iterator[Part]:
             f"{facts.variance:.4g}",
             f"{found.relative_to_oue(facts.name):.3g}",
             _number(facts.report_bits),
-            *_work(facts.work),
             _sum(facts),
         )
         for facts in found.facts.values()
     ]
-    rows += [(name, *["-"] * 5, "does not fit") for name in found.refused]
+    rows += [(name, *["-"] * 3, "does not fit") for name in found.refused]
     yield TextTable(
         title=f"local epsilon {found.epsilon:g}, {found.domain_size:,} values",
-        columns=("oracle", "V0", "to oue", "bits", "per report", "per candidate", "adds up to"),
+        columns=("oracle", "V0", "to oue", "bits", "adds up to"),
         rows=tuple(rows),
-        note="V0: variance of a count of 0, per report. Work in numbers touched, n reports; "
-        "a candidate's where all values are decoded.",
+        note="V0: variance of a count of 0, per report.",
         is_whole=True,
     )
     for reason in found.refused.values():
         yield Line(reason, is_whole=True)
     yield Line(f"Use {found.recommended}: {found.reason}", is_whole=True)
-
-
-def _work(work: ServerWork | None) -> tuple[str, str]:
-    if work is None:
-        return "-", "-"
-    report = f"O({work.report}): {_number(work.per_report)}"
-    if work.per_candidate_and_report:
-        return report, f"O({work.candidate}): {_number(work.per_candidate_and_report)} n"
-    return report, f"O({work.candidate}): {_number(work.per_candidate)}"
 
 
 def _sum(facts: OracleFacts) -> str:

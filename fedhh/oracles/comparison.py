@@ -1,25 +1,15 @@
-"""All oracles compared: noise, size of a report, the server's work, and which to use."""
+"""All oracles compared: noise, size of a report, what reports add up to, and which to use."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedhh.oracles.base import FrequencyOracle
-from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.d_bit_flip import DBitFlip
-from fedhh.oracles.hadamard_response import HadamardResponse
-from fedhh.oracles.hadamard_sketches import HadamardSketch
-from fedhh.oracles.hashed_response import HashedResponseOracle
-from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.local_hashing import LocalHashing
-from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
-from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
 from fedhh.oracles.registry import OracleSpec, make_oracle, oracle_names
-from fedhh.oracles.subset_selection import SubsetSelection
-from fedhh.oracles.unary_encoding import UnaryEncoding
 from fedhh.validation import InputError, require_at_least, require_between
 
 _EPSILONS = (0.01, 30.0)
@@ -27,60 +17,6 @@ _CHEAP_BITS = 8192
 """A report that costs no device anything: a kilobyte, less than what carries it."""
 
 _AS_GOOD = 1.05
-
-
-class ServerWork(NamedTuple):
-    """What a server does, in numbers that it adds up or looks at.
-
-    Where all values are decoded together, a candidate's is its share of that.
-
-    Attributes:
-        report: Order of the work on a report, such as "d".
-        per_report: Its number.
-        candidate: Order of the work on a candidate, once all n reports are in.
-        per_candidate: Its number, but for what each report adds to it.
-        per_candidate_and_report: What a candidate needs for each report again; 0 where reports add
-            up.
-    """
-
-    report: str
-    per_report: float
-    candidate: str
-    per_candidate: float
-    per_candidate_and_report: float = 0.0
-
-
-def server_work(oracle: FrequencyOracle) -> ServerWork | None:  # noqa: PLR0911 - one a family
-    """Return what an oracle costs the server; None for plug-ins."""
-    s = oracle.domain_size
-    match oracle:
-        case GeneralizedRandomizedResponse() | Identity():
-            return ServerWork("1", 1, "1", 1)
-        case UnaryEncoding() | HistogramEncoding():
-            return ServerWork("s", s, "1", 1)
-        case SubsetSelection() | DBitFlip():
-            return ServerWork("d", oracle.d, "1", 1)
-        case LocalHashing():
-            # A report is kept; a candidate is hashed by the function of each.
-            return ServerWork("1", 1, "n", 0, 1)
-        case HadamardResponse():
-            # A candidate is its share of transforming the blocks.
-            transform = oracle.aggregate_size * math.log2(oracle.block_size)
-            return ServerWork("1", 1, "K log b / s", transform / s)
-        case ProjectiveGeometryResponse() if oracle.transforms(s):
-            vectors = oracle.field_size**oracle.num_coordinates
-            return ServerWork("1", 1, "r**t log K / s", vectors * oracle.report_bits / s)
-        case ProjectiveGeometryResponse():
-            return ServerWork("1", 1, "c", oracle.num_supporting)
-        case HashedResponseOracle():
-            return ServerWork("1", 1, "k", oracle.num_hashes)
-        case CountMeanSketch():
-            return ServerWork("m", oracle.num_cells, "k", oracle.num_hashes)
-        case HadamardSketch():
-            # A candidate is a cell of each row, and its share of transforming the rows.
-            transform = oracle.num_hashes * oracle.num_cells * math.log2(max(oracle.num_cells, 2))
-            return ServerWork("1", 1, "k + k m log m / s", oracle.num_hashes + transform / s)
-    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +30,6 @@ class OracleFacts:
         report_bits: Bits of a report.
         aggregate_size: Numbers that reports add up to; None if the server keeps every report.
         is_sketch: Whether that number does not depend on the domain.
-        work: What adding up and decoding cost the server; None if the oracle does not say.
     """
 
     name: str
@@ -102,7 +37,6 @@ class OracleFacts:
     report_bits: float
     aggregate_size: int | None
     is_sketch: bool
-    work: ServerWork | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +79,6 @@ class OracleComparison:
                     "report_bits": facts.report_bits,
                     "aggregate_size": facts.aggregate_size,
                     "is_sketch": facts.is_sketch,
-                    "server_work": facts.work._asdict() if facts.work else None,
                 }
                 for name, facts in self.facts.items()
             ],
@@ -193,15 +126,12 @@ def compared_names() -> list[str]:
 
 
 def _facts(name: str, oracle: FrequencyOracle) -> OracleFacts:
-    work = server_work(oracle)
-    adds_up = work is None or not work.per_candidate_and_report
     return OracleFacts(
         name=name,
         variance=float(oracle.variance(0, 1)),
         report_bits=oracle.report_bits,
-        aggregate_size=oracle.aggregate_size if adds_up else None,
+        aggregate_size=None if isinstance(oracle, LocalHashing) else oracle.aggregate_size,
         is_sketch=oracle.aggregate_form == "sketch",
-        work=work,
     )
 
 
