@@ -19,7 +19,7 @@ of it; everything else may change in any release:
 * `fedhh.longitudinal.audit`: lower bounds on what devices gave away over their days
 * `fedhh.longitudinal.audit.answer_audit`: lower bounds from a device's answers over its days
 * `fedhh.longitudinal.pipeline.audits`: the same of a pipeline's devices and of logs
-* `fedhh.experiments.run.audit_verdict`: lower bounds from a randomizer, a layer and a run
+* `fedhh.experiments.run.audit_verdict`: a lower bound from a randomizer's reports
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.oracles.comparison`: noise, size and work of all oracles, and which to use
 * `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it

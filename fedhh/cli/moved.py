@@ -14,7 +14,7 @@ _COMMANDS = {
     "paper": "python -m papers NAME in a checkout of fedhh's sources",
     "account oracles": "fedhh oracles compare",
     "account cms-variance": "fedhh oracles size",
-    "account audit": "fedhh audit randomizer, or fedhh audit run SOURCE for --run SOURCE",
+    "account audit": "fedhh audit randomizer",
     "account audit-life": "fedhh audit device, or fedhh audit log FILE for --transcript FILE",
 }
 _OPTIONS = {
@@ -27,8 +27,6 @@ _OPTIONS_OF = {
     "account ledger": {"--preset": "--rules", "--run": "SOURCE, without an option"},
     "audit device": {"--preset": "--rules", "--transcript": "fedhh audit log FILE"},
     "audit log": {"--preset": "--rules", "--transcript": "FILE, without an option"},
-    "audit randomizer": {"--run": "fedhh audit run SOURCE"},
-    "audit run": {"--run": "SOURCE, without an option"},
     "oracles compare": {"--epsilon": "--local-epsilon"},
     "oracles size": {"--epsilon": "--local-epsilon"},
     "data synthesize": {"--preset": "--source"},

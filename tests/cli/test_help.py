@@ -40,7 +40,7 @@ def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     assert {"run", "sweep", "compare", "plan", "show", "plot", "report"} <= names
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
-        "audit": "randomizer run device log chosen-trie pool-inference",
+        "audit": "randomizer device log chosen-trie pool-inference",
         "oracles": "compare size",
         "presets": "list show schema",
         "data": "describe prepare synthesize",
@@ -81,7 +81,6 @@ def test_the_version_and_the_completion_are_options_of_the_whole(command, help_o
         (("table", "out", "summary"), "fedhh show DIR --table NAME."),
         (("account", "oracles", "--epsilon", "4"), "fedhh oracles compare."),
         (("account", "cms-variance"), "fedhh oracles size."),
-        (("account", "audit", "--run", "small"), "fedhh audit run SOURCE"),
         (("account", "audit-life", "-h"), "fedhh audit device"),
         (("account", "memo", "--plot", "a.png"), "--figure."),
         (("oracles", "size", "--epsilon=3"), "--local-epsilon."),

@@ -144,7 +144,6 @@ def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monk
         ("run", f"--no{ESC}[/]"),
         ("run", "--seed", f"x{ESC}[/]"),
         ("run", f"extra{ESC}[/]"),
-        ("audit", "run", f"no{ESC}[/]"),
         ("account", "shuffle", "--local-epsilon", "1", "--reports", "9", "--oracle", ESC),
     ],
 )

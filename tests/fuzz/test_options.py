@@ -61,7 +61,6 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--format": ("table", "json", "csv", "markdown", "latex"),
     "--alphabet": ("lower", "abc", "from-data"),
     "--depth": ("3", "5"),
-    # No sketch: an audit adds up a whole one for each sample, which takes many minutes.
     "--oracle": ("ss", "oue", "grr", "olh", "hr"),
     "--answer": ("rappor", "1bitmean", "dbitflip"),
     "--unit": ("item", "user"),

@@ -16,7 +16,6 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
-from fedhh.experiments.run.layer_audit import audit_run
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.plans.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
@@ -26,6 +25,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.testing.statistics import distribution_p_value
 from fedhh.validation import InputError, RunFailedError
 from fedhh.words.trie import PrefixTrie
+from tests.audited_run import audit_run
 
 CLIENTS = 3_000
 SMALL = SecAggTrieHH(alphabet=LETTERS, depth=6, eta_max=20, max_items=4, delta=1e-6)

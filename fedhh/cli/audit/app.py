@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from fedhh.cli.audit.devices import device, log
-from fedhh.cli.audit.reports import randomizer, run
+from fedhh.cli.audit.reports import randomizer
 from fedhh.cli.audit.servers import chosen_trie, pool_inference
 
 audit = typer.Typer(
@@ -13,5 +13,5 @@ audit = typer.Typer(
     "Example: fedhh audit randomizer --oracle ss --local-epsilon 2 --domain-size 20",
     no_args_is_help=True,
 )
-for command in (randomizer, run, device, log, chosen_trie, pool_inference):
+for command in (randomizer, device, log, chosen_trie, pool_inference):
     audit.command()(command)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.run.audited_votes import AuditedVotes
-from fedhh.experiments.run.layer_audit import audit_votes, votes_to_sample
 from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection
 from fedhh.testing import follows_distribution
-from fedhh.validation import InputError
+from tests.audited_votes import AuditedVotes, audit_votes
 
 SPEC = OracleSpec(name="ss", epsilon=1.5)
 RUNS = 1_500
@@ -83,19 +81,3 @@ def test_an_audit_of_votes_sees_what_messages_hide(monkeypatch):
     assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
     assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
-
-
-def test_so_many_votes_are_drawn_that_the_truth_would_be_seen():
-    assert votes_to_sample(1.0, 20) == 20_000
-    assert votes_to_sample(10.0, 20) == math.ceil(30 * math.exp(10.0))
-    assert votes_to_sample(math.inf, 20) == 800_000
-    assert votes_to_sample(10.0, 1_000_001) == 9_999
-
-
-@pytest.mark.parametrize(
-    ("change", "message"), [({"domain_size": 1}, "domain_size=1"), ({"num_samples": 31}, "=31")]
-)
-def test_wrong_input_is_named(change, message):
-    arguments = {"domain_size": 5, "num_samples": 40, "confidence": 0.9, "seed": 1}
-    with pytest.raises(InputError, match=message):
-        audit_votes(SPEC, **arguments | change)

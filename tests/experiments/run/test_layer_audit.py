@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fedhh.accounting import NotApplicable, audit_oracle, shuffle_epsilon
-from fedhh.experiments.run.layer_audit import audit_layer, audit_run
-from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection, make_oracle
+from fedhh.accounting import NotApplicable, shuffle_epsilon
+from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.pem import Pem
-from fedhh.validation import InputError
+from tests.audited_run import audit_run
+from tests.audited_votes import audit_layer
 from tests.conftest import LETTERS, zipf_population
 
 # One audit in 1e9 of right code may exceed its epsilon.
@@ -70,16 +69,6 @@ class _UnderstatesItsEpsilon(SubsetSelection):
         honest.aggregate(values=values, rng=rng, out=out)
 
 
-def test_a_registered_oracle_that_keeps_its_value_too_often_is_detected(monkeypatch):
-    spec = OracleSpec(name="ss", epsilon=1.0)
-    samples = {"num_samples": 400_000, "confidence": SURE}
-    right = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
-    assert right.epsilon <= 1.0
-    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")
-    wrong = audit_oracle(make_oracle(spec, 8), rng=np.random.default_rng(8), **samples)
-    assert wrong.epsilon > 1.0
-
-
 POPULATION = zipf_population(200)
 PROTOCOL = LdpTrieHH(
     local_epsilon=3.0, clients_per_layer=12, depth=6, eta_max=10, max_items=1, passes=1,
@@ -87,10 +76,8 @@ PROTOCOL = LdpTrieHH(
 )  # fmt: skip
 
 
-def audited_run(protocol=PROTOCOL, *, num_runs: int = 4, **changes):
-    return audit_run(
-        protocol, POPULATION, num_runs=num_runs, delta=1e-2, confidence=SURE, seed=4, **changes
-    )
+def audited_run(protocol=PROTOCOL, *, num_runs: int = 4):
+    return audit_run(protocol, POPULATION, num_runs=num_runs, delta=1e-2, confidence=SURE, seed=4)
 
 
 def claims(audit) -> dict[str, float]:
@@ -106,7 +93,8 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
     # Few reports of a large epsilon: a difference is seen in few runs.
     few = replace(PROTOCOL, local_epsilon=5.0, clients_per_layer=6, eta_max=4)
     audit = audited_run(few, num_runs=300)
-    assert (audit.layer, audit.num_reports, audit.domain_size) == (1, 6, 43)
+    assert audit.decided.state.history[-1].num_reports == 6
+    assert (audit.decided.query.layer, audit.decided.query.domain_size) == (1, 43)
     assert set(claims(audit)) == {"clones", "blanket", "blanket, any domain"}
     assert 0.1 * min(claims(audit).values()) < audit.found.epsilon
     assert audit.found.epsilon <= min(claims(audit).values())
@@ -127,51 +115,8 @@ def test_a_run_without_a_randomizer_shows_its_clients_word():
     assert {each.epsilon for each in audit.claims} == {np.inf}
 
 
-def test_the_words_may_be_chosen_and_must_differ_in_the_layer():
-    words = POPULATION.lexicon.words
-    long = [word for word in words if len(word) > 3]
-    first = long[0]
-    other = next(word for word in long if word[:2] != first[:2])
-    same = next(word for word in long if word[:2] == first[:2] and word != first)
-    assert audited_run(words=(first, other)).words == (first, other)
-    with pytest.raises(InputError, match="different candidates"):
-        audited_run(words=(first, same))
-    with pytest.raises(InputError, match="Expected words of the population, got 'zzz'"):
-        audited_run(words=(first, "zzz"))
-
-
 def test_layers_that_decide_nothing_are_passed_over():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
     audit = audited_run(protocol, num_runs=40)
-    assert audit.layer == 2
+    assert audit.decided.query.layer == 2
     assert audit.found.epsilon <= min(claims(audit).values())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"reuse_clients": True}, "disjoint cohorts"),
-        ({"eta_max": 10**6, "skip_free_layers": False}, "No layer of the run drops a candidate"),
-        ({"clients_per_layer": 10**6}, "since no client is asked twice"),
-    ],
-)
-def test_runs_that_cannot_be_audited_are_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        audited_run(replace(PROTOCOL, **change))
-
-
-def test_a_protocol_without_votes_for_prefixes_is_refused():
-    pem = Pem(local_epsilon=3.0, clients_per_layer=20, length=4, keep=5, alphabet=LETTERS)
-    with pytest.raises(InputError, match="votes for prefixes, got PEM"):
-        audited_run(pem)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"domain_size": 2}, "domain_size=2"), ({"num_reports": 1}, "num_reports=1")],
-)
-def test_layers_that_cannot_be_audited_are_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        audit_layer(
-            OracleSpec(name="ss", epsilon=1.0), **LAYER | change, num_runs=10, confidence=0.9
-        )

@@ -6,17 +6,21 @@ a run draws at once have no reports, and are tested against these in distributio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting import AuditResult, audit_epsilon
+from fedhh.accounting.guess_audit import audit_guesses
+from fedhh.accounting.report_scores import ShownReports
 from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
 from fedhh.queries.base import PrefixQuery
 from fedhh.queries.cohort import Cohort
-from fedhh.validation import require_at_least, require_between
+from fedhh.random import Stream, generator
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -48,8 +52,6 @@ class AuditedVotes:
             holds: Which value the client contributes: its place among ``values``.
             seed: Of the worker.
         """
-        require_at_least(2, domain_size=domain_size)
-        require_at_least(1, num_reports=num_reports)
         alphabet = Alphabet(symbols="".join(_WORDS))
         words = _WORDS[: min(2, domain_size - 1)]
         self._query = PrefixQuery(
@@ -66,7 +68,6 @@ class AuditedVotes:
         )
         first = self._query.num_extensions
         self.values = np.array([*range(first, first + len(words)), self._query.dummy])
-        require_between(0, len(words), holds=holds)
         word = words[holds] if holds < len(words) else None
         self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
         self._next_run = 0
@@ -132,3 +133,62 @@ class _OneHolder(Population):
     def word_clients(self) -> npt.NDArray[np.int64]:
         """At most one holder in a run."""
         return np.bincount(self._word_ids, minlength=len(self._lexicon))
+
+
+def audit_votes(
+    spec: OracleSpec, *, domain_size: int, num_samples: int, confidence: float, seed: int
+) -> AuditResult:
+    """Return a lower bound on the local epsilon of one report, from its tally by a worker."""
+    places = list(range(min(3, domain_size)))
+    layers = _votes_of_each(spec, domain_size=domain_size, num_reports=1, places=places, seed=seed)
+
+    def shows(
+        held: npt.NDArray[np.int64], among: Sequence[int], *, rng: np.random.Generator
+    ) -> ShownReports:
+        tallies = np.stack([layers[place].tally() for place in held])
+        given = tallies[:, layers[0].values[list(among)]].astype(np.float64)
+        return ShownReports.of(given, tallies)
+
+    return audit_guesses(
+        shows,
+        [places],
+        given="votes for the value",
+        num_reports=num_samples,
+        rng=generator(seed, Stream.SAMPLING),
+        confidence=confidence,
+    )
+
+
+def audit_layer(
+    spec: OracleSpec,
+    *,
+    domain_size: int,
+    num_reports: int,
+    num_runs: int,
+    delta: float,
+    confidence: float,
+    seed: int,
+) -> AuditResult:
+    """Return a lower bound on the central epsilon of a layer's votes, one contribution swapped.
+
+    The statistic is the difference of the two values' votes, which is all that the swap can show in
+    the tally beyond chance.
+    """
+    votes = _votes_of_each(
+        spec, domain_size=domain_size, num_reports=num_reports, places=(0, 1), seed=seed
+    )
+    first, second = (each.differences(num_runs) for each in votes)
+    return audit_epsilon(first, second, delta=delta, confidence=confidence)
+
+
+def _votes_of_each(
+    spec: OracleSpec, *, domain_size: int, num_reports: int, places: Sequence[int], seed: int
+) -> list[AuditedVotes]:
+    """Return the layer with each of its client's values, on coins of their own."""
+    seeds = generator(seed, Stream.RANDOMIZER).integers(2**62, size=len(places)).tolist()
+    return [
+        AuditedVotes(
+            spec, domain_size=domain_size, num_reports=num_reports, holds=holds, seed=own_seed
+        )
+        for holds, own_seed in zip(places, seeds, strict=True)
+    ]
