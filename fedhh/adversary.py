@@ -20,7 +20,7 @@ from fedhh.settings import Count, check_settings
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet, joined
 
-Goal = Literal["promote", "demote", "fill", "collude"]
+Goal = Literal["promote", "demote", "collude"]
 Strategy = Literal["output", "input", "random-reports", "random-values"]
 FakeShare = Annotated[float, Gt(0), Lt(1)]
 TargetLength = Annotated[int, Ge(1), Le(1_000)]
@@ -57,10 +57,9 @@ class Adversary(TakesSettingsByName):
         clients_per_group: Fake clients in groups of so many, each about its own targets: the first
             group about the first ``targets_per_group`` of them, and so on.
         targets_per_group: See above.
-        goal: "promote": every target should be found; "fill": the same of many words, to take the
-            places of others (coverage says what that did); "demote": the targets should not be
-            found; "collude": no client lies, but so many tell the server what they reported, which
-            honest clients' shuffle amplification then does without.
+        goal: "promote": every target should be found; "demote": the targets should not be found;
+            "collude": no client lies, but so many tell the server what they reported, which honest
+            clients' shuffle amplification then does without.
         strategy: "output": reports crafted to say as much as one report can; "input": honest
             reports of the targets; "random-reports": uniform over all possible reports;
             "random-values": honest reports of uniform values. The last two ignore the targets.

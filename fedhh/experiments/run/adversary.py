@@ -76,8 +76,6 @@ class AdversaryOutcome:
         few = f"{self.clients:,} fake clients ({self.share:.2g} of all)"
         if self.strategy.startswith("random-"):
             return f"{few} sent {self.strategy.replace('-', ' ')}."
-        if self.goal == "fill":
-            return f"{few} pushed {len(self.targets):,} words; {self.targets_found:,} were found."
         verb = "opposed" if self.goal == "demote" else "pushed"
         shown_words = [target.word for target in self.targets[:3]]
         words = listed([f"{printable(word)!r}" for word in shown_words])

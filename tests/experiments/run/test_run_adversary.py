@@ -152,7 +152,6 @@ def test_what_is_wrong_is_one_line_with_its_place(setting, complaint):
     [
         ({"clients": 5, "targets": ("ab", "cd")}, "pushed 'ab' and 'cd': 1 of 2 found."),
         ({"clients": 5, "targets": ("ab", "cd"), "goal": "demote"}, "opposed 'ab' and 'cd'"),
-        ({"clients": 5, "goal": "fill", "targets": ("ab", "cd")}, "pushed 2 words; 1 were found."),
         ({"clients": 5, "strategy": "random-reports"}, "sent random reports."),
         ({"clients": 5, "goal": "collude"}, "5 clients (5.00%) collude with the server"),
     ],
