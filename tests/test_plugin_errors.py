@@ -141,7 +141,7 @@ def test_in_a_sweep_it_is_the_cells_error(folder, command, place):
 
 def test_on_ray_it_is_the_cells_error_too(folder, command, shared_ray):
     write(folder, "protocol")
-    cells = ("--workers", "1", "--parallel", "cells")
+    cells = ("--workers", "1", "--set", "population.virtual=false")
     command("sweep", "s.toml", *settings("protocol"), *cells, "--out", "out")
     error = pd.read_parquet(folder / "out" / "results.parquet")["error"].iloc[0]
     assert error.startswith(f"The plug-in failed in failing_plugin.py, line {LINE}, in fail")

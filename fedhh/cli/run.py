@@ -92,9 +92,6 @@ def sweep(  # noqa: PLR0917
     seed: FirstSeedOption = None,
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
-    parallel: Annotated[
-        str, typer.Option(help="What workers share: cells, clients (of one cell), or auto.")
-    ] = "auto",
     out: OutOption = None,
     resume: ResumeOption = False,
     trust: TrustOption = False,
@@ -259,7 +256,6 @@ def _run(kind: str | None, given: dict[str, Any]) -> None:
             "protocols": tuple(given.get("protocol") or ()),
             "use_cases": tuple(given.get("use_cases") or ()),
             "at": given.get("at"),
-            "parallel": given.get("parallel", "auto"),
         },
     )
     run_experiment(

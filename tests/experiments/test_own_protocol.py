@@ -139,7 +139,7 @@ def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or
         assert (folder / "here" / name).read_bytes() == (folder / "there" / name).read_bytes()
     (folder / "sweep.toml").write_text(SWEPT)
     call("sweep", "sweep.toml", "--out", "one")
-    call("sweep", "sweep.toml", "--workers", "1", "--parallel", "cells", "--out", "two")
+    call("sweep", "sweep.toml", "--workers", "1", "--out", "two")
     one, two = ((folder / name / "results.csv").read_bytes() for name in ("one", "two"))
     assert one == two
 

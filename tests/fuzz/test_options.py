@@ -64,7 +64,6 @@ GOOD: dict[str, tuple[str, ...]] = {
     "--oracle": ("ss", "oue", "grr", "olh", "hr"),
     "--answer": ("rappor", "1bitmean", "dbitflip"),
     "--unit": ("item", "user"),
-    "--parallel": ("cells", "clients", "auto"),
     "--protocol": ("sfp", "ldp-triehh"),
     "--at": ("item-central-epsilon=1", "user-central-epsilon=8"),
     "--held-by": ("1/100", "0.01"),

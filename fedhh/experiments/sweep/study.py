@@ -37,7 +37,7 @@ class SweepStudy(Study):
 
         Args:
             source: The file.
-            request: Where it goes; its option "parallel" is what workers share.
+            request: Where it goes.
             draw: Writes what is made of the results into the directory, and returns why there is
                 no figure; empty if there is one.
         """
@@ -99,7 +99,6 @@ class SweepStudy(Study):
             directory,
             workers=execution.workers,
             ray_address=execution.ray_address,
-            parallel=request.options.get("parallel", "auto"),
             resume=request.resume,
             callbacks=callbacks,
             store=self._store,

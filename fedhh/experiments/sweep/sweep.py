@@ -42,13 +42,10 @@ from fedhh.experiments.sweep.execution import (
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
-from fedhh.validation import InputError, require_at_least, require_between, require_choice
+from fedhh.validation import InputError, require_at_least, require_between
 from fedhh.words.known_words import shipped_lists
 
 _log = logging.getLogger(__name__)
-
-PARALLEL = ("auto", "cells", "clients")
-"""What workers share: the cells of a sweep, or the clients of one cell after the other."""
 
 
 class PopulationStore:
@@ -162,7 +159,6 @@ def run_sweep(
     *,
     workers: int | Literal["auto"],
     ray_address: str = "",
-    parallel: str = "auto",
     resume: bool = False,
     callbacks: Sequence[Callbacks] = (),
     store: PopulationStore | None = None,
@@ -172,11 +168,11 @@ def run_sweep(
     A cell's record is written as soon as the cell is done. A cell that fails is recorded with its
     error, and the others go on.
 
-    How many ``workers`` "auto" means, `workers_of_sweep` says, or where workers share clients, each
-    cell's own size. See `PARALLEL` for what they share; "auto" shares clients where a population is
-    too large for all that happens next to it. ``store`` may hold the population of the first cells.
+    Workers share the cells; where a population is too large for all that happens next to it, they
+    share the clients of one cell after the other. How many ``workers`` "auto" means,
+    `workers_of_sweep` says, or where workers share clients, each cell's own size. ``store`` may
+    hold the population of the first cells.
     """
-    require_choice(PARALLEL, parallel=parallel)
     if workers != AUTO:
         require_at_least(0, workers=workers)
     execution = ExecutionConfig(workers=workers, ray_address=ray_address)
@@ -211,10 +207,7 @@ def run_sweep(
     chosen = workers_of_sweep(missing, execution)
     _log.info("cells run %s", chosen.why)
     number = chosen.number
-    share_cells = number != 0 and (
-        parallel == "cells" or (parallel == "auto" and _fits_with_others(missing, store))
-    )
-    if share_cells:
+    if number != 0 and _fits_with_others(missing, store):
         finished = side_by_side(
             missing,
             run_cell,

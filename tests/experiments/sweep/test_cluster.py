@@ -36,13 +36,15 @@ def cluster():
 
 # A whole cluster; that the address reaches Ray is tested next to the sweep.
 @pytest.mark.slow
-@pytest.mark.parametrize("parallel", ["cells", "clients"])
+@pytest.mark.parametrize("virtual", ["false", "true"], ids=["cells", "clients"])
 def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
-    cluster, parallel, tmp_path, monkeypatch, capsys
+    cluster, virtual, tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "sweep.toml").write_text(SWEEP)
     fedhh.sweep(tmp_path / "sweep.toml", out=tmp_path / "here")
-    words = ["--workers", "2", "--ray-address", cluster.address, "--parallel", parallel]
+    # Cells share what is held; of clients that are drawn when asked, those of one cell are shared.
+    words = ["--workers", "2", "--ray-address", cluster.address]
+    words += ["--set", f"population.virtual={virtual}"]
     out = tmp_path / "there"
     command = ["fedhh", "sweep", str(tmp_path / "sweep.toml"), *words, "--out", str(out)]
     monkeypatch.setattr(sys, "argv", command)

@@ -245,30 +245,28 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
 
 @pytest.mark.usefixtures("shared_ray")
 def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
-    sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2, parallel="cells")
+    sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2)
     assert same_bytes(tmp_path / "cells", finished)
-    sweep.run_sweep(plan_of({}), tmp_path / "clients", workers=1, parallel="clients")
-    sweep.run_sweep(plan_of({}), tmp_path / "alone", workers=0)
+    drawn = plan_of({}, population={**TABLE["population"], "virtual": True})
+    sweep.run_sweep(drawn, tmp_path / "clients", workers=1)
+    sweep.run_sweep(drawn, tmp_path / "alone", workers=0)
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 
 
 def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, ray_here):
-    def shared(parallel: str, **changes: object) -> str:
+    def shared(population: dict[str, object]) -> str:
         ray_here.clear()
         out = tmp_path / str(len(list(tmp_path.iterdir())))
-        sweep.run_sweep(plan_of({}, **changes), out, workers=2, parallel=parallel)
+        sweep.run_sweep(plan_of({}, population=population), out, workers=2)
         ((what, *_),) = ray_here
         return what
 
     small = {"source": "chat", "clients": 2_000, "virtual": False}
-    virtual = {**small, "virtual": True}
-    assert shared("auto", population=small) == shared("cells", population=small) == "cells"
-    assert shared("clients", population=small) == "clients"
+    assert shared(small) == "cells"
     # Clients that are drawn when asked would be counted by each cell again.
-    assert shared("auto", population=virtual) == "clients"
+    assert shared({**small, "virtual": True}) == "clients"
     monkeypatch.setattr("fedhh.experiments.sweep.execution.memory_bytes", lambda: 100_000)
-    assert shared("auto", population=small) == "clients"
-    assert shared("cells", population=small) == "cells"
+    assert shared(small) == "clients"
 
 
 MINE = (
@@ -315,10 +313,10 @@ def same_bytes(one: Path, other: Path) -> bool:
     return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
 
 
-@pytest.mark.parametrize("parallel", ["cells", "clients"])
-def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, parallel):
+@pytest.mark.parametrize(("virtual", "shared"), [(False, "cells"), (True, "clients")])
+def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, virtual, shared):
     # The cluster itself is in test_cluster.py; here, where the address goes.
-    words = {"workers": 2, "ray_address": "head:6379", "parallel": parallel}
-    table = sweep.run_sweep(plan_of({}), tmp_path / "out", **words)
-    assert ray_here == [(parallel, 2, "head:6379")]
+    plan = plan_of({}, population={**TABLE["population"], "virtual": virtual})
+    table = sweep.run_sweep(plan, tmp_path / "out", workers=2, ray_address="head:6379")
+    assert ray_here == [(shared, 2, "head:6379")]
     assert table["status"].tolist() == ["done"]
