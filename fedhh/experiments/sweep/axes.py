@@ -59,8 +59,6 @@ class SweepSection(Section):
         extra: Cells outside the grid: settings on top of the base alone.
         skip: Names of `SKIP_RULES` that may leave out cells.
         best: The metric that the live table and the summary rank by.
-        unequal_clients: Let protocols that are compared ask different numbers of clients in all;
-            without it, a ``protocol.clients_per_layer`` that does so is refused.
     """
 
     title: str = ""
@@ -71,7 +69,6 @@ class SweepSection(Section):
     extra: list[dict[str, Any]] = Field(default_factory=list)
     skip: list[str] = Field(default_factory=list)
     best: str = "coverage"
-    unequal_clients: bool = False
 
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]

@@ -26,7 +26,7 @@ from fedhh.experiments.sweep.central_target import (
 )
 from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of
 from fedhh.protocol import AnyProtocol
-from fedhh.settings import AUTO, alternatives, config_path, settings_of
+from fedhh.settings import alternatives, config_path, settings_of
 from fedhh.validation import InputError, did_you_mean, shown
 
 ORIGIN = "sweep_over"
@@ -181,7 +181,6 @@ def make_cells(
                     asked=Asked.of(
                         each,
                         label=label,
-                        is_set=getattr(changed, COHORT, AUTO) != AUTO,
                         shared=(*map(repr, values), seed),
                     ),
                     settled=each,

@@ -31,7 +31,6 @@ from fedhh.experiments.sweep.execution import (
     unit_of,
 )
 from fedhh.experiments.sweep.object_cells import (
-    ORIGIN,
     Job,
     ObjectCell,
     listed_axes,
@@ -40,7 +39,7 @@ from fedhh.experiments.sweep.object_cells import (
     make_cells,
     path_of,
 )
-from fedhh.experiments.sweep.totals import check_equal, total_line
+from fedhh.experiments.sweep.totals import total_line
 from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError, shown
@@ -61,7 +60,6 @@ def sweep_over(
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
-    unequal_clients: bool = False,
     title: str = "",
     progress: bool = False,
 ) -> pd.DataFrame:
@@ -94,8 +92,6 @@ def sweep_over(
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
-        unequal_clients: Let protocols whose ``clients_per_layer`` is set ask different numbers of
-            clients in all.
         title: Heading of tables and figures.
         progress: Write a line to standard error for each finished run.
 
@@ -125,16 +121,13 @@ def sweep_over(
     values = listed_axes(axes or {}, listed)
     cells = make_cells(listed, values, numbers, store.num_clients(numbers[0]), options)
     paths = [path_of(name, next(iter(listed.values()))) for name in values]
-    several = len(listed) > 1
     asked = [cell.asked for cell in cells]
-    if several and not unequal_clients:
-        check_equal(asked, ORIGIN, meant="unequal_clients=True")
     description = {
         "schema_version": results.SCHEMA_VERSION,
         "title": title,
         "axes": [*([PROTOCOL] if isinstance(protocols, Mapping) else []), *paths],
         "best": "coverage",
-        "clients": total_line(asked, protocols=several),
+        "clients": total_line(asked, protocols=len(listed) > 1),
         "sweep": "",
     }
     listener = ProgressLines() if progress else Callbacks()

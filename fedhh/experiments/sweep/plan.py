@@ -40,8 +40,7 @@ from fedhh.experiments.sweep.axes import (
     in_written_order,
 )
 from fedhh.experiments.sweep.central_target import Choices, target_of, without_effect
-from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, check_equal, cohort_of, total_line
-from fedhh.settings import AUTO
+from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of, total_line
 from fedhh.validation import InputError, did_you_mean
 
 SKIP_RULES = {
@@ -235,13 +234,6 @@ def parse_sweep(
                 )
             seen.add(cell.id)
             cells.append(cell)
-    if compared and not section.unequal_clients:
-        grid_cells = [cell for cell in cells if not (cell.skipped or cell.beside_grid)]
-        check_equal(
-            [cell.asked for cell in grid_cells if cell.asked is not None],
-            origin,
-            meant="sweep.unequal_clients = true",
-        )
     if all(cell.skipped for cell in cells):
         raise InputError(f"{origin}: every cell is skipped; nothing is left to run.")
     return Sweep(
@@ -319,7 +311,6 @@ def _cell(
     asked = Asked.of(
         protocol,
         label=label,
-        is_set=getattr(config.protocol, COHORT, AUTO) != AUTO,
         shared=_where({path: x for path, x in settings.items() if path not in compared}),
     )
     return replace(cell, config=settled, asked=asked)

@@ -1,4 +1,4 @@
-"""How many clients the cells of a sweep ask in all: protocols are compared at one total.
+"""How many clients the cells of a sweep ask in all, and how protocols ask one total.
 
 ``clients_per_layer`` is the size of one cohort, and protocols have different numbers of them: 400
 are 4,000 clients of a trie of ten layers, and 400 of a protocol of one round. `TOTAL` is the axis
@@ -35,25 +35,22 @@ class Asked:
         protocol: What the sweep calls its protocol.
         clients: In all layers together; None if samples are drawn as a central guarantee allows.
         layers: Layers that share them.
-        is_set: Whether the size of a cohort was set, and not left to the population's.
         shared: What all protocols that this one is compared with share: settings and seed.
     """
 
     protocol: str
     clients: int | None
     layers: int
-    is_set: bool
     shared: Hashable
 
     @classmethod
-    def of(cls, settled: AnyProtocol, *, label: str, is_set: bool, shared: Hashable) -> Asked:
+    def of(cls, settled: AnyProtocol, *, label: str, shared: Hashable) -> Asked:
         plan = settled.plan
         samples = isinstance(plan, SampledThreshold)
         return cls(
             protocol=label or settled.title,
             clients=None if samples else plan.most_uploads,
             layers=len(plan.layers),
-            is_set=is_set,
             shared=shared,
         )
 
@@ -78,30 +75,6 @@ def cohort_of(protocol: AnyProtocol, total: Any) -> int:
             f"{protocol.title}, one for each of its layers."
         )
     return size
-
-
-def check_equal(cells: Iterable[Asked], origin: str, *, meant: str) -> None:
-    """Raise InputError if compared protocols ask unequal numbers of clients by a set cohort.
-
-    What is lost where a total is rounded down to whole cohorts is no difference.
-
-    Args:
-        cells: What is compared.
-        origin: Names the sweep in errors.
-        meant: What a user says who means it.
-    """
-    for group in _groups(cells):
-        if not any(each.is_set for each in group) or _is_equal(group):
-            continue
-        least = min(group, key=lambda each: each.clients or 0)
-        most = max(group, key=lambda each: each.clients or 0)
-        raise InputError(
-            f"{origin}: the protocols ask unequal numbers of clients in all, {least.protocol} "
-            f"{least.clients:,} and {most.protocol} {most.clients:,}, since {COHORT} is the size "
-            f"of one layer's cohort: vary the axis {TOTAL}, which every protocol shares out among "
-            f'its layers, or set {COHORT} = "auto" to ask everybody, or say that it is meant: '
-            f"{meant}."
-        )
 
 
 def total_line(cells: Sequence[Asked], *, protocols: bool) -> str:

@@ -145,7 +145,6 @@ def test_results_are_shown_as_a_table_and_figures(both):
         ({"axes": {"passes": [0]}}, "passes=0: Expected an integer passes >= 1, got passes=0"),
         ({"axes": {"passes": [1, 1]}}, "repeats a cell"),
         ({"axes": {"clients_per_layer": [4_000]}}, "clients_per_layer=4000: The population has"),
-        ({"axes": {"clients_per_layer": [50]}, "protocols": BOTH}, "unequal .* unequal_clients=T"),
         ({"axes": {"total_clients": [9], "clients_per_layer": [5]}}, "vary one of the two"),
         ({"seeds": 0}, "Expected seeds"),
         ({"seeds": [1, 1]}, "Expected seeds"),
