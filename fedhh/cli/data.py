@@ -27,7 +27,6 @@ from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
     from fedhh.clients.populations.population import StoredPopulation
-    from fedhh.clients.reading.exports.prepare import Sources
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.config.schema import Config
     from fedhh.experiments.run.preflight_facts import Preflight
@@ -37,9 +36,6 @@ LONGEST_DEPTH = 1_000
 
 LEAST_MEMORY, MOST_MEMORY = 0.25, 4096.0
 """Of `fedhh data prepare`: GiB."""
-
-MOST_SAMPLES = 100
-"""Of `fedhh data prepare`: messages whose words are shown."""
 
 data = typer.Typer(
     help="Describe, prepare and synthesize populations.\n\n"
@@ -138,33 +134,16 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         list[Path],
         typer.Argument(
             metavar="[IN...] OUT",
-            help="A file with columns user and text, left out with --git, --mbox or --chat; and "
-            "where counted words go: user, word, count. Or files and directories of any size, of "
+            help="A file with columns user and text, and where counted words go: user, word, "
+            "count. Or files and directories of any size, of "
             "texts or counted words; and a directory to map, a name without extension.",
         ),
     ],
-    git: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Commit messages of a git clone; repeatable."),
-    ] = None,
-    mbox: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Mails of an archive in mbox form; repeatable."),
-    ] = None,
-    chat: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A chat that WhatsApp, Telegram, DiscordChatExporter or Slack wrote; repeatable.",
-        ),
-    ] = None,
     salt: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Of --git, --mbox and --chat: what authors are hashed with, at least 16 symbols, "
-            "the same for files to be joined; of a directory, the key of its order; else random, "
-            "and not kept.",
+            help="Of a directory: the key of its order; else random, and not kept.",
         ),
     ] = None,
     memory: Annotated[
@@ -172,9 +151,6 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         typer.Option(metavar="GIB", help="Of a directory: what sorting takes of memory."),
     ] = None,
     fold_case: FoldCaseOption = False,
-    samples: Annotated[
-        int, typer.Option(help="Of --git, --mbox and --chat: messages to show the words of.")
-    ] = 3,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
     language: LanguageOption = None,
@@ -185,19 +161,16 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
 
     Example: fedhh data prepare messages.jsonl words.parquet
     Example: fedhh data prepare parts/ prepared
-    Example: fedhh data prepare --git project --git other words.parquet
     """
     from fedhh.cli.console import open_console, print_wrapped, print_written
-    from fedhh.cli.description import dropped_lines, message_lines, spelling_lines
+    from fedhh.cli.description import dropped_lines, spelling_lines
     from fedhh.clients.populations.describe import spelling_of
     from fedhh.clients.reading.columns import parse_columns
-    from fedhh.clients.reading.exports.prepare import Sources, prepare_messages
     from fedhh.clients.reading.sources import prepare_text
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
 
-    sources = Sources(git=git or (), mbox=mbox or (), chats=chat or ())
-    if not sources and len(files) > 1 and _is_directory(files[-1]):
+    if len(files) > 1 and _is_directory(files[-1]):
         _prepare_directory(
             files,
             columns=columns,
@@ -208,49 +181,38 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
             memory=memory,
         )
         return
-    if memory is not None or fold_case:
-        option = "--fold-case" if fold_case else "--memory"
+    if len(files) != 2:
+        raise InputError(f"Expected IN and OUT, got {len(files)} files; name one of each.")
+    options = {"--memory": memory is not None, "--fold-case": fold_case, "--salt": salt is not None}
+    for option in (option for option, is_given in options.items() if is_given):
         raise InputError(
             f"Expected {option} with a directory as OUT, got {files[-1]}; remove the option, or "
             "the file's extension."
         )
-    source, out = _in_and_out(files, sources, has_layout=bool(columns or separator), salt=salt)
-    require_between(0, MOST_SAMPLES, samples=samples)
+    source, out = files
     config = load_config(settings=changes(language=language, alphabet=alphabet))
     longest, symbols = _longest_word(config, depth), config.population.alphabet
-    if source is None:
-        messages = prepare_messages(
-            sources, out, salt=salt, samples=samples, language=config.population.language
-        )
-        population, dropped = messages.population, messages.no_words
-        texts, empty_texts = messages.kept, messages.empty_texts
-        before, after = message_lines(messages, is_salt_given=salt is not None)
-    else:
-        prepared = prepare_text(
-            source,
-            out,
-            columns=parse_columns(columns or ()),
-            separator=separator,
-            language=config.population.language,
-        )
-        population, dropped = prepared.population, prepared.dropped
-        texts, empty_texts = prepared.texts, prepared.empty_texts
-        before, after = [], []
+    prepared = prepare_text(
+        source,
+        out,
+        columns=parse_columns(columns or ()),
+        separator=separator,
+        language=config.population.language,
+    )
+    population = prepared.population
     print_written(out)
     words = population.lexicon.words
     notes = [FROM_DATA_REVEALS] if symbols == FROM_DATA else []
     spelling = spelling_of(
         words, population.word_counts, alphabet=written_out(symbols, words), depth=longest
     )
-    empty = f"{empty_texts:,} of {texts:,} texts hold no word"
+    empty = f"{prepared.empty_texts:,} of {prepared.texts:,} texts hold no word"
     for line in (
-        *before,
         f"{population.num_clients:,} users, {spelling.words:,} words typed {spelling.tokens:,} "
         "times",
-        *([empty] if empty_texts else []),
-        *dropped_lines(dropped, spelling.tokens),
+        *([empty] if prepared.empty_texts else []),
+        *dropped_lines(prepared.dropped, spelling.tokens),
         *spelling_lines(spelling),
-        *after,
         *notes,
     ):
         print_wrapped(open_console(), line)
@@ -300,28 +262,6 @@ def _prepare_directory(
 def _is_directory(out: Path) -> bool:
     """Return whether OUT names a directory to be made: it has no extension."""
     return not out.suffix
-
-
-def _in_and_out(
-    files: list[Path], sources: Sources, *, has_layout: bool, salt: str | None
-) -> tuple[Path | None, Path]:
-    """Return the file of texts, None if people's words come from elsewhere, and where to write."""
-    wanted = 1 if sources else 2
-    if len(files) != wanted:
-        names = "OUT alone with --git, --mbox or --chat" if sources else "IN and OUT"
-        cure = "prepare IN by itself" if sources else "or --git, --mbox or --chat with OUT alone"
-        raise InputError(f"Expected {names}, got {len(files)} files; {cure}.")
-    if sources and has_layout:
-        raise InputError(
-            "Expected --sep and --column with IN alone, got one with --git, --mbox or --chat; "
-            "remove it."
-        )
-    if not sources and salt is not None:
-        raise InputError(
-            "Expected --salt with --git, --mbox or --chat, got it with IN, whose users become "
-            "0, 1, 2, ...; remove it."
-        )
-    return (None, files[0]) if sources else (files[0], files[1])
 
 
 @data.command()

@@ -11,7 +11,6 @@ from rich.table import Table
 from fedhh.cli.console import print_wrapped
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.text_tables import print_parts
-from fedhh.clients.reading.exports.prepare import NAME
 from fedhh.clients.reading.tokens import DROPPED
 from fedhh.experiments.run.preflight_facts import alphabet_label
 from fedhh.experiments.study.parts import Line, Part
@@ -21,7 +20,6 @@ from fedhh.validation import printable, shown
 if TYPE_CHECKING:
     from fedhh.cli.console import SafeConsole
     from fedhh.clients.populations.describe import PopulationSummary, Spelling, Spread
-    from fedhh.clients.reading.exports.prepare import PreparedMessages
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.run.preflight_facts import Preflight
 
@@ -95,45 +93,6 @@ def dropped_lines(dropped: Counter[tuple[str, str]], kept: int) -> list[str]:
             times = sum(pieces.values())
             lines.append(f"dropped {times:,} ({times / total:.1%}, {reason}{examples})")
     return lines
-
-
-def message_lines(
-    prepared: PreparedMessages, *, is_salt_given: bool
-) -> tuple[list[str], list[str]]:
-    """Return what was kept of people's messages and what was dropped, without names.
-
-    Args:
-        prepared: What was written.
-        is_salt_given: Whether the salt was given, and can be given again.
-
-    Returns:
-        What is to be said before the figures of words, and what after them.
-    """
-    before = [f"kept {prepared.kept:,} of {prepared.seen:,} messages{_reasons(prepared.dropped)}"]
-    if prepared.taken_out:
-        before.append(
-            f"{prepared.taken_out.total():,} lines and pieces of them{_reasons(prepared.taken_out)}"
-        )
-    named = prepared.no_words[NAME, ""]
-    if named:
-        before.append(f"dropped {named:,} words ({NAME})")
-    after = [f"kept, for example: {safe_text(sample)}" for sample in prepared.samples]
-    if is_salt_given:
-        after.append(
-            "Users are hashes with the given salt: who knows it can check whether an address or a "
-            "name is among them."
-        )
-    else:
-        after.append(
-            "Users are hashes with a random salt that is not kept: other files have other numbers "
-            "for the same people."
-        )
-    return before, after
-
-
-def _reasons(dropped: Counter[str]) -> str:
-    listed = ", ".join(f"{reason} {times:,}" for reason, times in dropped.most_common())
-    return f"; dropped: {listed}" if listed else ""
 
 
 def spelling_lines(spelling: Spelling) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files of clients, of known words and of messages, damaged: read, or refused in one line."""
+"""Files of clients and of known words, damaged: read, or refused in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.populations.known_words import load_known
-from fedhh.clients.reading.exports.prepare import Sources, prepare_messages
 from fedhh.clients.reading.sources import read_population
 from tests.fuzz.cases import Record, feed, survives
 from tests.fuzz.mutation import mutate_bytes
@@ -46,44 +45,6 @@ EXAMPLES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "words": ("w.txt", ("lol\nnaïve\nDog's\n".encode(),)),
     "words.gz": ("w.txt.gz", (gzip.compress(b"lol\nim\n", mtime=0),)),
 }
-
-WRITTEN = {
-    "mbox": (
-        b"From - x\nFrom: Ana <a@b.c>\nMessage-ID: <1>\n"
-        b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
-        b"c28gbG9s\n\n",
-        b"From - x\nFrom: =?utf-8?q?B=C3=B6?= <a@b.c>\n"
-        b'Content-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain\n\nx\n'
-        b"--b--\n\n"
-        b"From - x\nFrom: bo at b.c (=?utf-8?b?w7Y=?=)\nAuto-Submitted: no\n\nhi\n> so\n"
-        b"-- \nBo\n",
-    ),
-    "chat": (
-        b"12/31/20, 10:15 PM - Ana: so lol\nmore\n12/31/20, 10:16 PM - Bo joined\n",
-        b"Ana, [31.12.2020 22:15]\n[In reply to Bo]\nso lol\n",
-        b'{"messages": [{"type": "message", "from": "Ana", "from_id": "user1", "text": ["so ", '
-        b'{"type": "link", "text": "a.b"}], "forwarded_from": null}]}',
-        b'{"guild": {}, "messages": [{"type": "Default", "content": "so <@7>", "author": '
-        b'{"id": "1", "name": "ana", "isBot": false}, "mentions": [{"name": "bo"}]}]}',
-        b'[{"type": "message", "user": "U1", "text": "so <@U2> :wave:", "ts": "1", "user_profile": '
-        b'{"real_name": "Ana"}}, {"type": "message", "subtype": "channel_join", "ts": "2"}]',
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", WRITTEN)
-def test_what_people_wrote_is_read_or_refused_in_one_line(
-    tmp_path: Path, kind: str, record_property: Record
-):
-    path = tmp_path / "written"
-    sources = Sources(mbox=[path]) if kind == "mbox" else Sources(chats=[path])
-
-    def run(rng: random.Random) -> bool:
-        data = mutate_bytes(rng.choice(WRITTEN[kind]), rng)
-        path.write_bytes(data)
-        return survives(lambda: prepare_messages(sources, tmp_path / "out.csv", samples=2), data)
-
-    feed(kind, run, record_property)
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

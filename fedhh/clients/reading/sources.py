@@ -134,31 +134,6 @@ def population_of_table(
     Raises:
         InputError: As `read_population`.
     """
-    return content_of_table(
-        rows, columns=columns, fold_case=fold_case, language=language, name=name
-    ).population
-
-
-def content_of_table(
-    rows: pa.Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    fold_case: bool = False,
-    language: str = ENGLISH,
-    name: str = "table",
-) -> FileContent:
-    """Return the population in an Arrow table, and what of its texts is no word.
-
-    Args:
-        rows: As for `population_of_table`, and so are the others.
-        columns: The table's names of columns.
-        fold_case: Whether counted words are brought to the form that texts have.
-        language: Whose rules of case hold.
-        name: Of the table.
-
-    Raises:
-        InputError: As `read_population`.
-    """
     path = Path(name)
     names = choose_columns(rows.column_names, columns or {}, path, is_file=False)
     # Before the types: an empty column of pandas may have none.
@@ -167,7 +142,8 @@ def content_of_table(
     for role, column in names.items():
         require_type(role, column, rows.schema.field(column).type, path)
     chosen = rows.select(list(names.values())).rename_columns(list(names))
-    return _content_of(chosen, path, "user", Layout(fold_case=fold_case, language=language))
+    layout = Layout(fold_case=fold_case, language=language)
+    return _content_of(chosen, path, "user", layout).population
 
 
 def read_texts(path: str | Path, layout: Layout) -> FileContent:
@@ -251,9 +227,7 @@ def with_late_counts(names: dict[str, str], path: Path) -> dict[str, str]:
     return names
 
 
-def write_population(
-    population: StoredPopulation, path: str | Path, *, users: Whole | None = None
-) -> None:
+def write_population(population: StoredPopulation, path: str | Path) -> None:
     """Write a population as rows user, word, count; the extension tells the format.
 
     A client that holds nothing is a row with no word and the count 0. The file appears whole or not
@@ -262,7 +236,6 @@ def write_population(
     Args:
         population: The clients.
         path: Of the file.
-        users: What each client is called; None: its number.
 
     Raises:
         InputError: The extension is unknown, or the file cannot be written.
@@ -281,7 +254,7 @@ def write_population(
     words = pa.array(population.lexicon.words, type=pa.string())
     rows = pa.table(
         {
-            "user": pa.array(np.repeat(items.clients if users is None else users, rows_per_client)),
+            "user": pa.array(np.repeat(items.clients, rows_per_client)),
             "word": pa.DictionaryArray.from_arrays(pa.array(word_ids, mask=is_empty), words),
             "count": pa.array(counts),
         }

@@ -1,1 +1,0 @@
-"""What people wrote, from archives of other programs: git clones, mailing lists, chat exports."""
