@@ -2,7 +2,7 @@
 PYTHON ?= .venv/bin/python
 CODE = fedhh papers tests benchmarks tools examples docs/conf.py docs/_ext setup.py
 
-.PHONY: check test format bench bench-more results docs web web-check
+.PHONY: check test format bench results docs web web-check
 
 check: ## style, types, import contracts, tests
 	$(PYTHON) -m ruff format --check $(CODE)
@@ -18,15 +18,8 @@ format: ## rewrite in the project's style
 	$(PYTHON) -m ruff format $(CODE)
 	$(PYTHON) -m ruff check --fix $(CODE)
 
-BENCHMARKS = adaptive startup commands accounting subset_selection exact_tally pipeline gboard_pass rounds decoding sweep files live table1
-# They wait, or install other packages.
-MORE_BENCHMARKS = ledger subset_selection_peer oracle_peers discovery_peer stopping scaling
-
-bench: ## speed, as ratios measured in one run, saved in benchmarks/results; five to seven minutes
-	for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
-
-bench-more: ## against other packages, stopping, a second worker; takes some minutes, and the network
-	for name in $(MORE_BENCHMARKS); do echo "== $$name"; $(PYTHON) -m benchmarks.$$name || exit 1; done
+bench: ## speed, as ratios measured in one run, saved in benchmarks/results; some minutes
+	$(PYTHON) -m benchmarks
 
 results: ## tables and figures of the built-in sweeps, into docs/results; takes some minutes
 	$(PYTHON) tools/make_results.py

@@ -7,84 +7,78 @@ all. What both ways have in common, the clients and what they choose, is not tim
 
 Times are the thread's own, medians of at least three rounds. "auto" is whether a run's default
 fidelity samples the layer.
-
-Run: python -m benchmarks.exact_tally [--json FILE] [--rounds N] [--votes N] [--reports N]
 """
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
-from benchmarks.measuring import add_options, medians, save
+from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import CountMeanSketch, SubsetSelection
 from fedhh.oracles.sampling import nanoseconds_saved
 
-REPORTS_PER_CALL = 500_000
+REPORTS, REPORTS_PER_CALL, VOTES = 60_000_000, 500_000, 4_000_000
 
 CELLS = [(s, epsilon) for s in (1_000, 30_000, 1_000_001) for epsilon in (4.0, 8.0, 10.0)]
 
 
-def measure(domain_size: int, epsilon: float, options: argparse.Namespace) -> dict[str, object]:
+def measure(domain_size: int, epsilon: float) -> dict[str, object]:
     """Return one row of the table: Subset Selection."""
     oracle = SubsetSelection(epsilon=epsilon, domain_size=domain_size)
-    part = min(max(1, options.votes // oracle.d), REPORTS_PER_CALL)
+    part = min(max(1, VOTES // oracle.d), REPORTS_PER_CALL)
     rng = np.random.default_rng(0)
     distribution = 1 / np.arange(1, domain_size + 1)
     distribution /= distribution.sum()
     values = rng.choice(domain_size, size=part, p=distribution)
     more = rng.choice(domain_size, size=REPORTS_PER_CALL, p=distribution)
-    counts = rng.multinomial(options.reports, distribution)
+    counts = rng.multinomial(REPORTS, distribution)
     table = np.zeros(domain_size, dtype=np.int64)
     reports_s, counting_s, drawing_s = medians(
         [
             lambda: oracle.aggregate(values=values, rng=rng, out=table),
             lambda: count_into(more, table),
             lambda: oracle.sample_aggregate(counts, rng=rng),
-        ],
-        rounds=options.rounds,
+        ]
     )
     return row(
-        oracle=f"ss {domain_size:,}",
+        oracle=f"ss {domain_size:,}".rjust(17),
         epsilon=epsilon,
         size=oracle.d,
         seconds=(
-            reports_s * options.reports / part,
-            counting_s * options.reports / REPORTS_PER_CALL,
+            reports_s * REPORTS / part,
+            counting_s * REPORTS / REPORTS_PER_CALL,
             drawing_s,
         ),
-        auto=nanoseconds_saved(oracle, options.reports) > 0,
+        auto=nanoseconds_saved(oracle, REPORTS) > 0,
     )
 
 
-def measure_sketch(epsilon: float, options: argparse.Namespace) -> dict[str, object]:
+def measure_sketch(epsilon: float) -> dict[str, object]:
     """Return one row of the table: a Count Mean Sketch of 2,048 x 1,024."""
     oracle = CountMeanSketch(epsilon=epsilon, domain_size=2**40)
-    part = max(1, options.votes // oracle.num_cells)
+    part = max(1, VOTES // oracle.num_cells)
     rng = np.random.default_rng(0)
     values, more = (rng.zipf(1.2, size) % 2**40 for size in (part, REPORTS_PER_CALL))
-    noise_free = oracle.noise_free_counts(more, rng=rng) * (options.reports // REPORTS_PER_CALL)
+    noise_free = oracle.noise_free_counts(more, rng=rng) * (REPORTS // REPORTS_PER_CALL)
     table = np.zeros(oracle.aggregate_size, dtype=np.int64)
     reports_s, counting_s, drawing_s = medians(
         [
             lambda: oracle.aggregate(values=values, rng=rng, out=table),
             lambda: oracle.noise_free_counts(more, rng=rng, out=table),
             lambda: oracle.sample_aggregate(noise_free, rng=rng),
-        ],
-        rounds=options.rounds,
+        ]
     )
     return row(
         oracle="cms 2,048 x 1,024",
         epsilon=epsilon,
         size=oracle.num_cells,
         seconds=(
-            reports_s * options.reports / part,
-            counting_s * options.reports / REPORTS_PER_CALL,
+            reports_s * REPORTS / part,
+            counting_s * REPORTS / REPORTS_PER_CALL,
             drawing_s,
         ),
-        auto=nanoseconds_saved(oracle, options.reports) > 0,
+        auto=nanoseconds_saved(oracle, REPORTS) > 0,
     )
 
 
@@ -105,34 +99,10 @@ def row(
     }
 
 
-def main() -> None:
-    """Print the table; save it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=3, help="timed rounds per row (at least 3)")
-    parser.add_argument("--votes", type=int, default=4_000_000, help="votes per row and round")
-    parser.add_argument("--reports", type=int, default=60_000_000, help="reports of the layer")
-    add_options(parser)
-    options = parser.parse_args()
-    print("           oracle  eps       d  reports, s  counting, s  drawing, s    ratio  auto")
-    rows = []
+@benchmark("exact-tally")
+def rows() -> Rows:
+    """Yield the rows of both oracles."""
     for domain_size, epsilon in CELLS:
-        rows.append(measure(domain_size, epsilon, options))
-        show(rows[-1])
+        yield measure(domain_size, epsilon)
     for epsilon in (2.0, 6.0):
-        rows.append(measure_sketch(epsilon, options))
-        show(rows[-1])
-    save(options, "exact_tally", rows)
-
-
-def show(row: dict[str, object]) -> None:
-    """Print a row."""
-    print(
-        f"{row['oracle']:>17s} {row['epsilon']:4g} {row['report_size']:7d} {row['reports_s']:11.2f}"
-        f" {row['counting_s']:12.3f} {row['drawing_s']:11.4f} {row['ratio']:8.1f}"
-        f"  {'yes' if row['auto'] else 'no'}",
-        flush=True,
-    )
-
-
-if __name__ == "__main__":
-    main()
+        yield measure_sketch(epsilon)

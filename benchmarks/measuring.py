@@ -1,8 +1,7 @@
-"""What the benchmarks share: medians of tasks that take turns, processor time, saved results."""
+"""What the benchmarks share: their names, medians of tasks that take turns, saved results."""
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import os
@@ -21,31 +20,39 @@ import psutil
 from fedhh import __version__
 
 RESULTS = Path(__file__).parent / "results"
+ROUNDS = 3
+
+Rows = Iterator[dict[str, Any]]
+
+BENCHMARKS: dict[str, Callable[[], Rows]] = {}
+
+
+def benchmark(name: str) -> Callable[[Callable[[], Rows]], Callable[[], Rows]]:
+    """Register a function that yields rows: `python -m benchmarks NAME` prints and saves them."""
+
+    def register(function: Callable[[], Rows]) -> Callable[[], Rows]:
+        BENCHMARKS[name] = function
+        return function
+
+    return register
 
 
 def medians(
-    tasks: Sequence[Callable[[], object]],
-    *,
-    rounds: int,
-    calls: int = 1,
-    clock: Callable[[], float] = time.thread_time,
+    tasks: Sequence[Callable[[], object]], *, clock: Callable[[], float] = time.thread_time
 ) -> list[float]:
-    """Return each task's median seconds per call; tasks take turns, the first round is warm-up.
+    """Return each task's median seconds; tasks take turns, and the first turn is warm-up.
 
     Args:
         tasks: What to call.
-        rounds: Timed rounds; fewer than 3 are made 3.
-        calls: How often each task is called in a round.
         clock: The thread's own time by default, which other programs on the machine disturb less.
     """
     seconds: list[list[float]] = [[] for _ in tasks]
-    for turn in range(max(3, rounds) + 1):
+    for turn in range(ROUNDS + 1):
         for task, taken in zip(tasks, seconds, strict=True):
             start = clock()
-            for _ in range(calls):
-                task()
+            task()
             if turn:
-                taken.append((clock() - start) / calls)
+                taken.append(clock() - start)
     return [statistics.median(taken) for taken in seconds]
 
 
@@ -106,15 +113,31 @@ def cluster_of(num_nodes: int, cores: int = 1) -> Iterator[str]:
         cluster.shutdown()
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every benchmark takes."""
-    parser.add_argument("--json", type=Path, help="save here; benchmarks/results/NAME.json if none")
+def show(rows: Rows) -> Rows:
+    """Print rows as they come, under their names where these change, and yield them."""
+    widths: dict[str, int] = {}
+    for row in rows:
+        cells = {key: _cell(value) for key, value in row.items()}
+        if list(cells) != list(widths):
+            widths = {key: max(len(key), len(cell), 8) for key, cell in cells.items()}
+            print("  ".join(key.rjust(width) for key, width in widths.items()))
+        print("  ".join(cells[key].rjust(width) for key, width in widths.items()), flush=True)
+        yield row
 
 
-def save(options: argparse.Namespace, name: str, rows: Sequence[dict[str, Any]]) -> None:
+def _cell(value: object) -> str:
+    return (
+        f"{value:,.4g}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if (isinstance(value, int) and not isinstance(value, bool))
+        else str(value)
+    )
+
+
+def save(name: str, rows: Sequence[dict[str, Any]]) -> None:
     """Save a benchmark's rows, with what they were measured on."""
-    path: Path = options.json or RESULTS / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.mkdir(exist_ok=True)
     record = {
         "benchmark": name,
         "date": datetime.date.today().isoformat(),
@@ -126,5 +149,6 @@ def save(options: argparse.Namespace, name: str, rows: Sequence[dict[str, Any]])
         "load": os.getloadavg()[0],
         "rows": rows,
     }
+    path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"Saved {path}")

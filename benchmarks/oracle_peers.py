@@ -5,14 +5,10 @@ All randomize the same values, Zipf's law over the domain, and estimate all coun
 interval over the runs: 1 if the oracle is what it says. Times are microseconds of one core per
 report: the others' client and server, and fedhh's (reports added up and all counts estimated, as
 its simulations do). A ratio is theirs to ours, client and server together.
-
-Run: python -m benchmarks.oracle_peers [--json FILE] [--runs N]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from typing import Any
 
 import numpy as np
@@ -20,10 +16,10 @@ import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.environments import run_peer
-from benchmarks.measuring import add_options, medians, save
+from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 
-EPSILON, DOMAIN_SIZE, REPORTS, OUR_REPORTS = 2.0, 128, 1_000, 100_000
+EPSILON, DOMAIN_SIZE, REPORTS, OUR_REPORTS, RUNS = 2.0, 128, 1_000, 100_000, 10
 HASHES, CELLS, BITS = 64, 256, 16
 PEERS = {
     "pure-ldp": (
@@ -78,10 +74,10 @@ def variance_of(name: str, counts: npt.NDArray[np.int64]) -> Floats:
     return oracle.variance(counts, int(counts.sum()))
 
 
-def ours(name: str, values: npt.NDArray[np.int64], runs: int) -> tuple[Floats, float, float]:
+def ours(name: str, values: npt.NDArray[np.int64]) -> tuple[Floats, float, float]:
     """Return estimates by run, and microseconds per report: as reports, and straight to counts."""
     estimates = []
-    for seed in range(runs):
+    for seed in range(RUNS):
         oracle = oracle_of(name, seed)
         tally = oracle.aggregate(values=values, rng=np.random.default_rng(seed))
         estimates.append(oracle.estimate(tally, len(values)))
@@ -93,40 +89,29 @@ def ours(name: str, values: npt.NDArray[np.int64], runs: int) -> tuple[Floats, f
         [
             lambda: oracle.privatize(few, rng=rng),
             lambda: oracle.estimate(oracle.aggregate(values=many, rng=rng), len(many)),
-        ],
-        rounds=3,
-        clock=time.thread_time,
+        ]
     )
     return np.array(estimates), report_s / len(few) * 1e6, tally_s / len(many) * 1e6
 
 
-def main() -> None:
-    """Print the table; save it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--runs", type=int, default=10, help="runs of each oracle (at least 3)")
-    add_options(parser)
-    options = parser.parse_args()
-    runs = max(3, options.runs)
+@benchmark("oracle-peers")
+def rows() -> Rows:
+    """Yield a row for each package and oracle."""
     distribution = 1 / np.arange(1, DOMAIN_SIZE + 1)
     values = np.random.default_rng(0).choice(
         DOMAIN_SIZE, size=REPORTS, p=distribution / distribution.sum()
     )
     counts = np.bincount(values, minlength=DOMAIN_SIZE)
     settings: dict[str, Any] = {
-        "epsilon": EPSILON, "domain_size": DOMAIN_SIZE, "values": values.tolist(), "runs": runs,
+        "epsilon": EPSILON, "domain_size": DOMAIN_SIZE, "values": values.tolist(), "runs": RUNS,
         "num_hashes": HASHES, "num_cells": CELLS, "num_bits": BITS,
     }  # fmt: skip
     measured: dict[str, tuple[Floats, float, float]] = {}
-    rows = []
-    print(
-        f"{'package':17}{'oracle':>9}{'their noise':>16}{'our noise':>16}{'client us':>11}"
-        f"{'server us':>11}{'report us':>11}{'tally us':>10}{'ratio':>9}"
-    )
     for package, (script, names) in PEERS.items():
         theirs = run_peer(package, script, settings={**settings, "names": names})
         for name in names:
             if name not in measured:
-                measured[name] = ours(name, values, runs)
+                measured[name] = ours(name, values)
             estimates, report_us, tally_us = measured[name]
             variance = variance_of(name, counts)
             their, their_half = noise(
@@ -137,7 +122,7 @@ def main() -> None:
                 float(np.median([run[part] for run in theirs[name]])) / REPORTS * 1e6
                 for part in ("client_s", "server_s")
             )
-            row = {
+            yield {
                 "package": package,
                 "oracle": name,
                 "their_noise": their,
@@ -151,15 +136,3 @@ def main() -> None:
                 "tally_us": tally_us,
                 "ratio": (client + server) / tally_us,
             }
-            rows.append(row)
-            print(
-                f"{package:17}{name:>9}{their:9.2f} ± {their_half:4.2f}{our:9.2f} ± {our_half:4.2f}"
-                f"{client:11.1f}{server:11.1f}{report_us:11.3f}{tally_us:10.4f}{row['ratio']:9,.0f}"
-                f"{'' if row['intervals_meet'] else '  intervals do not meet'}",
-                flush=True,
-            )
-    save(options, "oracle_peers", rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,17 +8,13 @@ Three rows, each of two ways to the same, in turn and in the same run:
 * top: the ten most frequent values of a day asked of its reports, next to asking their sketch.
 
 Times are the thread's own, medians of at least three rounds.
-
-Run: python -m benchmarks.pipeline [--json FILE] [--rounds N] [--devices N]
 """
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
-from benchmarks.measuring import add_options, medians, save
+from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.kernels.device_days import values_of
 from fedhh.longitudinal.aggregation.sums import SketchSums
 from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
@@ -29,12 +25,12 @@ from fedhh.oracles import CountMeanSketch, OracleSpec
 from fedhh.queries.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 
-EPSILON, VALUES = 4.0, 2_600
+DEVICES, EPSILON, VALUES = 50_000, 4.0, 2_600
 SKETCH: dict[str, str | int | float] = {"num_hashes": 65_536, "num_cells": 1024}
 EVENTS_PER_DAY = 4.0
 
 
-def measure_devices(options: argparse.Namespace) -> dict[str, object]:
+def measure_devices() -> dict[str, object]:
     """Return the row of devices."""
     form = OracleRecords(
         spec=OracleSpec(name="cms", epsilon=EPSILON, params=SKETCH), domain_size=VALUES
@@ -44,7 +40,7 @@ def measure_devices(options: argparse.Namespace) -> dict[str, object]:
     )
     emoji = DeviceUseCase(name="emoji", form=form, cap=Cap(amount=1), events=events)
     model = DeviceModel(
-        num_devices=options.devices, opt_in=1.0, delay=Delay(), store_days=14, use_cases=(emoji,)
+        num_devices=DEVICES, opt_in=1.0, delay=Delay(), store_days=14, use_cases=(emoji,)
     )
     worker = DeviceWorker(model, seed=0)
     rng = np.random.default_rng(0)
@@ -56,7 +52,7 @@ def measure_devices(options: argparse.Namespace) -> dict[str, object]:
         query = RecordQuery(
             pass_index=0,
             layer=day,
-            cohort=Cohort(start=0, size=options.devices),
+            cohort=Cohort(start=0, size=DEVICES),
             alphabet=Alphabet.named("lower"),
             max_items=1,
             sampler="random",
@@ -74,19 +70,19 @@ def measure_devices(options: argparse.Namespace) -> dict[str, object]:
             form.oracle.privatize(part, rng=rng)
 
     live()
-    live_s, all_s = medians([live, make_all], rounds=options.rounds)
+    live_s, all_s = medians([live, make_all])
     return {
-        "what": f"devices: {options.devices:,}, {made:,} events, {sent:,} sent",
+        "what": f"devices: {DEVICES:,}, {made:,} events, {sent:,} sent",
         "slow_s": live_s + all_s * (1 - sent / made),
         "fast_s": live_s,
     }
 
 
-def measure_sums(options: argparse.Namespace) -> list[dict[str, object]]:
+def measure_sums() -> list[dict[str, object]]:
     """Return the rows of sums and of the top values."""
     oracle = CountMeanSketch(epsilon=EPSILON, domain_size=VALUES, num_hashes=65_536, num_cells=1024)
     rng = np.random.default_rng(0)
-    values = np.minimum(rng.zipf(1.5, options.devices), VALUES) - 1
+    values = np.minimum(rng.zipf(1.5, DEVICES), VALUES) - 1
     reports = oracle.privatize(values, rng=rng)
     narrow = SketchSums(oracle)
     wide = np.zeros((oracle.num_hashes, oracle.num_cells), dtype=np.int64)
@@ -97,8 +93,7 @@ def measure_sums(options: argparse.Namespace) -> list[dict[str, object]]:
             lambda: narrow.add(reports),
             lambda: oracle.support(oracle.aggregate(reports), top),
             lambda: oracle.support(reports=reports, candidates=top),
-        ],
-        rounds=options.rounds,
+        ]
     )
     return [
         {"what": f"sums: {len(reports):,} reports", "slow_s": wide_s, "fast_s": narrow_s},
@@ -106,21 +101,8 @@ def measure_sums(options: argparse.Namespace) -> list[dict[str, object]]:
     ]
 
 
-def main() -> None:
-    """Print the table; save it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=3, help="timed rounds per row (at least 3)")
-    parser.add_argument("--devices", type=int, default=50_000, help="devices, and reports")
-    add_options(parser)
-    options = parser.parse_args()
-    rows = [measure_devices(options), *measure_sums(options)]
-    print(f"{'what':<55s} {'plain, s':>9s} {'here, s':>9s} {'ratio':>6s}")
-    for row in rows:
-        slow, fast = float(str(row["slow_s"])), float(str(row["fast_s"]))
-        row["ratio"] = slow / fast
-        print(f"{row['what']:<55s} {slow:9.3f} {fast:9.3f} {slow / fast:6.1f}", flush=True)
-    save(options, "pipeline", rows)
-
-
-if __name__ == "__main__":
-    main()
+@benchmark("pipeline")
+def rows() -> Rows:
+    """Yield all rows, with their ratios."""
+    for row in (measure_devices(), *measure_sums()):
+        yield {**row, "ratio": float(str(row["slow_s"])) / float(str(row["fast_s"]))}

@@ -4,32 +4,30 @@ For Gboard's setting on a virtual population, and for the default's on one in me
 timed by itself on the same block of 8,192 clients: finding or drawing their items, choosing B
 contributions, and the randomized votes; and per layer, matching the lexicon. The ratio is the
 clients' whole time over what as many plain scattered increments take, drawn and added in one loop
-on the same core in the same run. `benchmarks.gboard_pass` has the whole pass, over all layers.
-
-Run: python -m benchmarks.rounds [--json FILE] [--rounds N]
+on the same core in the same run.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import numba
 import numpy as np
 
-from benchmarks import gboard_pass
-from benchmarks.measuring import add_options, medians, save
-from benchmarks.subset_selection import add_drawn
+from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.clients.answers.base import WordValues
 from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.answers.sampling import NoiseFreeQuery
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles import SubsetSelection, make_oracle
-from fedhh.queries.base import PrefixQuery
+from fedhh.queries.base import Aggregate, PrefixQuery
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -39,12 +37,66 @@ BLOCK = 8_192
 LAYERS = (1, 2, 3, 8)
 
 
+@numba.njit
+def add_drawn(table: np.ndarray, num_votes: int, state: np.ndarray) -> None:
+    """Draw indices by xoshiro256++ and Lemire's method, two per word, and count them."""
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    bound, half, low = np.uint64(len(table)), np.uint64(32), np.uint64(0xFFFFFFFF)
+    threshold = (np.uint64(0x100000000) - bound) % bound
+    votes = 0
+    while votes < num_votes:
+        mixed = s0 + s3
+        word = ((mixed << np.uint64(23)) | (mixed >> np.uint64(41))) + s0
+        t = s1 << np.uint64(17)
+        s2 ^= s0
+        s3 ^= s1
+        s1 ^= s2
+        s0 ^= s3
+        s2 ^= t
+        s3 = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+        first, second = (word & low) * bound, (word >> half) * bound
+        if first & low >= threshold:
+            table[first >> half] += 1
+            votes += 1
+        if second & low >= threshold and votes < num_votes:
+            table[second >> half] += 1
+            votes += 1
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+
+
 def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
-    """Yield the layers of Gboard's setting."""
-    population, protocol = gboard_pass.gboard()
-    words = WordMatcher(population.lexicon)
-    for query, _ in gboard_pass.queries(protocol, ClientWorker(population, seed=0)):
+    """Yield the layers of the preset gboard-random-one-pass.
+
+    Which prefixes go on is decided as for all clients of the layer: the noise-free counts of one
+    block are scaled up, and votes have the mean and the variance of all clients' reports, here as
+    independent normal numbers.
+    """
+    protocol = LdpTrieHH(
+        clients_per_layer=1_000_000, depth=15, passes=1, eta_max=10_000, max_items=60,
+        local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
+        subset_size="paper",
+    )  # fmt: skip
+    population = VirtualPopulation("keyboard60d", 15_000_000, seed=0)
+    worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
+    rng = np.random.default_rng(0)
+    state = protocol.initialize()
+    while isinstance(query := protocol.next_query(state), PrefixQuery):
         yield "gboard, virtual", population, words, query
+        asked = worker.answer(NoiseFreeQuery.of(query, query.cohort), [0]).aggregate
+        held = asked.tally * (query.cohort.size / asked.num_clients)
+        num_reports = query.cohort.size * query.max_items
+        oracle = make_oracle(query.oracle, query.domain_size)
+        assert isinstance(oracle, SubsetSelection)
+        p, q = oracle.p, oracle.q
+        mean = held * p + (num_reports - held) * q
+        variance = held * p * (1 - p) + (num_reports - held) * q * (1 - q)
+        votes = mean + np.sqrt(variance) * rng.standard_normal(len(mean))
+        aggregate = Aggregate(
+            tally=np.rint(np.clip(votes, 0, num_reports)).astype(np.int64),
+            num_reports=num_reports,
+            num_clients=query.cohort.size,
+        )
+        state = protocol.finish_round(state, query, aggregate)
 
 
 def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
@@ -60,7 +112,7 @@ def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
 
 
 def measure(
-    name: str, population: Population, words: WordMatcher, query: PrefixQuery, turns: int
+    name: str, population: Population, words: WordMatcher, query: PrefixQuery
 ) -> dict[str, Any]:
     """Return one layer's row."""
     clients = np.arange(BLOCK) + query.cohort.start
@@ -91,8 +143,7 @@ def measure(
             lambda: oracle.aggregate(values=values, rng=rng, out=tally),
             lambda: answerer.add_block(population.block(clients), 0, tally),
             lambda: add_drawn(tally, num_votes, state),
-        ],
-        rounds=turns,
+        ]
     )
     micro = 1e6 / BLOCK
     return {
@@ -109,33 +160,12 @@ def measure(
     }
 
 
-def main() -> None:
-    """Print the table; save it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=3, help="timed rounds (at least 3)")
-    add_options(parser)
-    options = parser.parse_args()
-    rows = []
-    print(
-        f"{'setting':<17}layer{'s':>9}{'d':>5}{'clients/s':>11}{'items':>7}{'choose':>8}"
-        f"{'votes us':>9}{'match ms':>9}{'x plain':>9}"
-    )
+@benchmark("rounds")
+def rows() -> Rows:
+    """Yield a row for each of some layers."""
     for layers in (gboard(), chat()):
         for name, population, words, query in layers:
-            if query.layer > max(LAYERS):
+            if query.layer in LAYERS:
+                yield measure(name, population, words, query)
+            if query.layer == max(LAYERS):
                 break
-            if query.layer not in LAYERS:
-                continue
-            row = measure(name, population, words, query, options.rounds)
-            rows.append(row)
-            print(
-                f"{name:<17}{row['layer']:5d}{row['domain_size']:9d}{row['subset_size']:5d}"
-                f"{row['clients_per_s']:11,.0f}{row['items_us']:7.2f}{row['choose_us']:8.2f}"
-                f"{row['votes_us']:9.2f}{row['matching_ms']:9.1f}{row['ratio']:9.1f}",
-                flush=True,
-            )
-    save(options, "rounds", rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,25 +1,21 @@
 """What a second worker brings at Gboard's setting, what crosses the network, what merging costs.
 
-1. The same layers with one and with two Ray workers, in turn: wall-clock seconds of the layers
-   after the first, which starts the actors; processor seconds of the workers, which other load on
-   the machine changes less; and the ratio. The population is virtual, the setting
-   gboard-random-one-pass with fewer clients and layers.
-2. Bytes that a worker receives (the query) and sends (its aggregate) in each layer, pickled.
-3. Milliseconds that an actor takes for each further aggregate of 8 MB that it merges.
-4. With --merging-workers W: the tree in which aggregates of 8 MB of W workers on --merging-nodes
-   simulated nodes are merged: its steps, what one of them takes, what this process takes. And how
-   many calls to workers this process makes in a second of its processor time.
-5. With --nodes: the layers of 1. on simulated clusters of so many nodes of one core. Of processor
-   seconds, what the workers take, what this process takes, and what Ray's own processes do. Nodes
-   share the cores of this machine: the wall time of more nodes than it has cores says little.
-
-Run: python -m benchmarks.scaling [--clients N] [--layers N] [--json FILE]
-    [--merging-workers W | --nodes N...]
+scaling: the same layers with one and with two Ray workers, in turn: wall-clock seconds of the
+    layers after the first, which starts the actors; processor seconds of the workers, which other
+    load on the machine changes less; and the ratios. The population is virtual, the setting
+    gboard-random-one-pass with fewer clients and layers. Before that, bytes that a worker receives
+    (the query) and sends (its aggregate) in each layer, pickled, and milliseconds that an actor
+    takes for each further aggregate of 8 MB that it merges.
+merging: the tree in which aggregates of 8 MB of 64 workers on eight simulated nodes are merged: its
+    steps, and what this process takes. And how many calls to workers this process makes in a
+    second of its processor time.
+nodes: the layers of scaling on simulated clusters of 1, 2, 4 and 8 nodes of one core. Of processor
+    seconds, what the workers take, what this process takes, and what Ray's own processes do. Nodes
+    share the cores of this machine: the wall time of more nodes than it has cores says little.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import pickle
@@ -31,7 +27,7 @@ import numpy as np
 import psutil
 import ray
 
-from benchmarks.measuring import Family, add_options, cluster_of, save
+from benchmarks.measuring import ROUNDS, Family, Rows, benchmark, cluster_of
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.queries.base import Aggregate, Answer, Diagnostics
@@ -42,6 +38,7 @@ from fedhh.simulation.ray.actors import RayActors, _ClientActor
 from fedhh.simulation.ray.executor import RayExecutor
 
 TALLY = 1_000_001
+CLIENTS, LAYERS = 300_000, 5
 MERGED = (2, 16)
 
 
@@ -101,21 +98,17 @@ def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[
     }
 
 
-def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> list[dict[str, int]]:
-    """Return the pickled sizes of every layer's query and of an aggregate of it."""
-    rows = []
+def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> Rows:
+    """Yield the pickled sizes of every layer's query and of an aggregate of it."""
     for finished in rounds(protocol, InProcessExecutor(worker)):
         tally = np.zeros(finished.query.tally_size, dtype=np.int64)
         aggregate = Aggregate(tally=tally, num_reports=1, num_clients=1)
         answer = Answer(aggregate=aggregate, diagnostics=Diagnostics())
-        rows.append(
-            {
-                "layer": finished.query.layer,
-                "query_bytes": len(pickle.dumps(finished.query, protocol=5)),
-                "aggregate_bytes": len(pickle.dumps(answer, protocol=5)),
-            }
-        )
-    return rows
+        yield {
+            "layer": finished.query.layer,
+            "query_bytes": len(pickle.dumps(finished.query, protocol=5)),
+            "aggregate_bytes": len(pickle.dumps(answer, protocol=5)),
+        }
 
 
 def an_answer(num_clients: int, tally_size: int = TALLY) -> Answer:
@@ -136,8 +129,9 @@ class AtOnce:
         return answer if onto is None else onto.merge(answer)
 
 
-def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
-    """Return how the answers of many workers on simulated nodes are merged."""
+@benchmark("merging")
+def merging(num_workers: int = 64, num_nodes: int = 8) -> Rows:
+    """Yield how the answers of many workers on simulated nodes are merged."""
     groups: list[list[str]] = []
     fetched: list[int] = []
     merged, get = RayActors._merged, RayActors._get
@@ -167,7 +161,7 @@ def merging(num_workers: int, num_nodes: int) -> dict[str, Any]:
         steps = [group for group in groups if len(group) > 1]
         megabytes_here = 8 * sum(fetched)
         rate = calls_per_second(executor, gboard(num_workers * 1_000_000, 2))
-    return {
+    yield {
         "workers": workers,
         "nodes": num_nodes,
         "merges": len(steps),
@@ -217,65 +211,32 @@ def merge_ms(times: int = 7) -> float:
     return (taken[1] - taken[0]) / (MERGED[1] - MERGED[0]) * 1e3
 
 
-def main() -> None:
-    """Print the tables; save them."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--clients", type=int, default=300_000, help="per layer")
-    parser.add_argument("--layers", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=3, help="pairs of runs (at least 3)")
-    parser.add_argument("--merging-workers", type=int, default=0)
-    parser.add_argument("--merging-nodes", type=int, default=8)
-    parser.add_argument("--nodes", type=int, nargs="*", default=[])
-    add_options(parser)
-    options = parser.parse_args()
-    if options.merging_workers:
-        tree = merging(options.merging_workers, options.merging_nodes)
-        for key, value in tree.items():
-            print(f"{key.replace('_', ' '):>22} {value:,.4g}")
-        save(options, "merging", [tree])
-        return
-    protocol = gboard(options.clients, options.layers)
-    population = VirtualPopulation("keyboard60d", options.clients * options.layers, seed=0)
-    worker = ClientWorker(population, seed=0)
-    if options.nodes:
-        rows = []
-        for number in options.nodes:
-            rows.append(on_nodes(protocol, worker, number))
-            print({key: round(value, 3) for key, value in rows[-1].items()}, flush=True)
-        save(options, "nodes", rows)
-        return
-    further = merge_ms()
-    print(f"merging one more aggregate of 8 MB: {further:.1f} ms")
-    small = gboard(20_000, 15)
-    crossing = bytes_of_layers(
-        small, ClientWorker(VirtualPopulation("keyboard60d", 300_000, seed=0), seed=0)
-    )
-    print(f"{'layer':>5}{'query kB':>10}{'aggregate kB':>14}")
-    for row in crossing:
-        print(
-            f"{row['layer']:5d}{row['query_bytes'] / 1e3:10.1f}{row['aggregate_bytes'] / 1e3:14.1f}"
-        )
+def worker_of(clients: int) -> ClientWorker:
+    """Return what answers for so many virtual clients."""
+    return ClientWorker(VirtualPopulation("keyboard60d", clients, seed=0), seed=0)
+
+
+@benchmark("nodes")
+def nodes() -> Rows:
+    """Yield a row for each number of nodes."""
+    worker = worker_of(CLIENTS * LAYERS)
+    for number in (1, 2, 4, 8):
+        yield on_nodes(gboard(CLIENTS, LAYERS), worker, number)
+
+
+@benchmark("scaling")
+def scaling() -> Rows:
+    """Yield bytes of layers, an actor's time to merge, runs with one and two workers, ratios."""
+    yield from bytes_of_layers(gboard(20_000, 15), worker_of(300_000))
+    yield {"merge_ms": merge_ms()}
+    worker = worker_of(CLIENTS * LAYERS)
     runs: list[dict[str, Any]] = []
-    print(f"{'workers':>7}{'wall s':>9}{'CPU s':>9}{'load':>7}")
-    for _ in range(max(3, options.rounds)):
+    for _ in range(ROUNDS):
         for workers in (1, 2):
-            runs.append(run_layers(protocol, worker, workers))
-            row = runs[-1]
-            print(
-                f"{workers:7d}{row['wall_s']:9.2f}{row['cpu_s']:9.2f}{row['load']:7.1f}", flush=True
-            )
+            runs.append(run_layers(gboard(CLIENTS, LAYERS), worker, workers))
+            yield runs[-1]
     wall, processor = (
         [statistics.median(run[key] for run in runs if run["workers"] == n) for n in (1, 2)]
         for key in ("wall_s", "cpu_s")
     )
-    print(f"two workers are {wall[0] / wall[1]:.2f} times as fast as one, in wall time;")
-    print(f"they take {processor[1] / processor[0]:.2f} times the processor time of one")
-    save(
-        options,
-        "scaling",
-        [{"merge_ms": further, "layers": crossing, "runs": runs, "speedup": wall[0] / wall[1]}],
-    )
-
-
-if __name__ == "__main__":
-    main()
+    yield {"speedup": wall[0] / wall[1], "cpu_of_two_to_one": processor[1] / processor[0]}
