@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from fedhh.experiments.study.source import run
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
-    from fedhh.faults import Faults
     from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.blender import Blender
@@ -91,7 +90,6 @@ _HOMES = {
     "Candidates": "fedhh.words.candidates",
     "Devices": "fedhh.devices",
     "DpSips": "fedhh.server.weighted_gaussian",
-    "Faults": "fedhh.faults",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -134,7 +132,6 @@ __all__ = [
     "Candidates",
     "Devices",
     "DpSips",
-    "Faults",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",

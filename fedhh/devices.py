@@ -151,16 +151,15 @@ class Devices(TakesSettingsByName):
             return max(FEWEST_ANSWERS, math.ceil(self.least_share * cohort * (1 - 1e-12)))
         return max(FEWEST_ANSWERS, self.least_clients or 0)
 
-    def check_cohort(self, cohort: int, *, refused: float = 0.0) -> None:
+    def check_cohort(self, cohort: int) -> None:
         """Raise InputError, with the nearest number, if a round cannot expect its least answers.
 
         Args:
             cohort: Clients that it asks.
-            refused: Share of the answers that the server refuses.
         """
         waits = self.when_missed == "wait"
         by = self.end_hours if waits else self.closing_hours
-        expected = cohort * self._answering(by) * (1 - refused)
+        expected = cohort * self._answering(by)
         fewest = self.fewest_answers(cohort)
         if fewest <= expected * (1 + 1e-12):
             return
@@ -171,14 +170,14 @@ class Devices(TakesSettingsByName):
             bound = f"least_clients <= {math.floor(expected * (1 + 1e-12)):,}"
             got = f"least_clients={self.least_clients or FEWEST_ANSWERS:,}"
         at = "the last check-in" if by == self.end_hours else "the deadline"
-        most = self._answering(math.inf, 1.0) * (1 - refused)
+        most = self._answering(math.inf, 1.0)
         needed = self.hours_of(fewest / cohort / max(most, 1e-300))
         later = "" if waits or math.isinf(needed) else f"; or deadline_hours >= {needed:.4g}"
         raise InputError(
             f"Expected devices.{bound}{later}, got {got}: of a cohort of {cohort:,} clients "
             f"{math.floor(expected):,} answers can be expected by {at} at {by:g} hours (eligible "
             f"{self.eligible:g}, checked in {self.share_by(by):g}, not dropped out "
-            f"{1 - self.dropout:g}{f', not refused {1 - refused:g}' if refused else ''})."
+            f"{1 - self.dropout:g})."
         )
 
     def is_eligible(self, clients: npt.NDArray[np.int64], *, seed: int) -> npt.NDArray[np.bool_]:

@@ -58,8 +58,6 @@ class Stream(IntEnum):
     """Which devices ever answer; fixed once per run."""
     DROPOUT = 18
     """Which clients drop out after they agreed to answer; path (pass, layer, block)."""
-    FAULTS = 19
-    """Which clients' answers are faulty, and what these are; path (pass, layer, block)."""
     ADVERSARY = 20
     """Where fake clients stand, the words that they push, and their coins; see fedhh.adversary."""
 

@@ -28,8 +28,7 @@ def test_purposes_keep_their_numbers():
         "COHORT": 1, "SAMPLING": 2, "RANDOMIZER": 3, "POPULATION": 4, "HASHING": 5,
         "TIE_BREAK": 6, "TALLY": 7, "BOOTSTRAP": 8, "SUBSAMPLE": 9,
         "CURATOR": 10, "EVENTS": 11, "QUEUE": 12, "MEMOIZATION": 13, "CALENDAR": 14,
-        "INGESTION": 15, "CHECK_IN": 16, "ELIGIBILITY": 17, "DROPOUT": 18, "FAULTS": 19,
-        "ADVERSARY": 20,
+        "INGESTION": 15, "CHECK_IN": 16, "ELIGIBILITY": 17, "DROPOUT": 18, "ADVERSARY": 20,
     }  # fmt: skip
 
 

@@ -70,15 +70,10 @@ class AttendanceExecutor(Executor):
             progress = ScaledProgress(listener=progress, scale=scale)
         asked = replace(query, cohort=replace(query.cohort, presence=presence))
         known: Attendance | None = attendance
-        try:
-            for answer in self._executor.answer(asked, progress):
-                diagnostics = replace(answer.diagnostics, attendance=known)
-                yield replace(answer, diagnostics=diagnostics)
-                known = None
-        except MissedRoundError as error:
-            # Enough were there, and too few of their answers are accepted.
-            accepted = error.attendance.answers
-            raise MissedRoundError(replace(attendance, answers=accepted)) from None
+        for answer in self._executor.answer(asked, progress):
+            diagnostics = replace(answer.diagnostics, attendance=known)
+            yield replace(answer, diagnostics=diagnostics)
+            known = None
 
     def attend(self, cohort: Cohort, pass_index: int, layer: int) -> tuple[Attendance, Presence]:
         """Return how many of a round's cohort are there and for how long it is open, and who."""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from fedhh.clients.populations.population import Population
 from fedhh.queries.cohort import Cohort
 from fedhh.random import KeyedPermutation, Stream, generator
-from fedhh.validation import InputError
 
 LARGEST_SHUFFLED = 2**24
 """Clients whose random order is a shuffle that is held; of more, a keyed permutation."""
@@ -18,23 +17,20 @@ LARGEST_SHUFFLED = 2**24
 CHUNK = 2**12
 """Clients that are asked together where a population of more is stored in a random order."""
 
-_AT_ONCE = 2**14
-"""Clients whose items are held to count them."""
-
 
 class ClientOrder:
     """The order in which a population's clients are asked in a run of some seed: a random one.
 
-    Or, where a cohort says so, by how much they typed. Of a large population that is stored in a
-    random order, chunks of clients that follow each other are permuted, from a random first client
-    on: a cohort is as random a sample as any, and is read piece by piece.
+    Of a large population that is stored in a random order, chunks of clients that follow each other
+    are permuted, from a random first client on: a cohort is as random a sample as any, and is read
+    piece by piece.
     """
 
     def __init__(self, population: Population, *, seed: int) -> None:
         self._population = population
         self._seed = seed
         self._order: npt.NDArray[np.signedinteger[Any]] = np.zeros(0, dtype=np.int64)
-        self._order_key: tuple[int | None, bool] = None, False
+        self._redraw: int | None = None
 
     def clients(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
         """Return ``(n,) int64``: the numbers of a block's clients, present or not."""
@@ -42,11 +38,6 @@ class ClientOrder:
         if self.is_their_own(cohort):
             return np.arange(positions.start, positions.stop)
         if self._population.num_clients > LARGEST_SHUFFLED:
-            if cohort.heavy_first:
-                raise InputError(
-                    f"Expected at most {LARGEST_SHUFFLED:,} clients with faults.order = "
-                    f"'heavy-first', got {self._population.num_clients:,}; ask in a random order."
-                )
             rng = generator(self._seed, Stream.COHORT, *_path(cohort))
             if self._population.is_shuffled:
                 return self._by_chunks(np.arange(positions.start, positions.stop), rng)
@@ -69,34 +60,18 @@ class ClientOrder:
 
     def is_their_own(self, cohort: Cohort) -> bool:
         """Return whether clients are asked by their numbers, which is as good as a random order."""
-        in_any_order = self._population.exchangeable and cohort.redraw is None
-        return in_any_order and not cohort.heavy_first
+        return self._population.exchangeable and cohort.redraw is None
 
     def _client_order(self, cohort: Cohort) -> npt.NDArray[np.signedinteger[Any]]:
         """Return the run's order of clients, or the cohort's own if it is redrawn."""
-        key = (cohort.redraw, cohort.heavy_first)
-        if not len(self._order) or self._order_key != key:
+        if not len(self._order) or self._redraw != cohort.redraw:
             num_clients = self._population.num_clients
             # The last order goes first, and four bytes are enough: at most 64 MiB.
             self._order = np.zeros(0, dtype=np.int64)
             self._order = np.arange(num_clients, dtype=np.min_scalar_type(-num_clients))
             generator(self._seed, Stream.COHORT, *_path(cohort)).shuffle(self._order)
-            if cohort.heavy_first:
-                typed = typed_by_clients(self._population)
-                self._order = self._order[np.argsort(-typed[self._order], kind="stable")]
-            self._order_key = key
+            self._redraw = cohort.redraw
         return self._order
-
-
-def typed_by_clients(population: Population) -> npt.NDArray[np.int64]:
-    """Return ``(num_clients,) int64``: how many words each client typed, repetitions counted."""
-    typed = np.zeros(population.num_clients, dtype=np.int64)
-    for first in range(0, population.num_clients, _AT_ONCE):
-        clients = np.arange(first, min(first + _AT_ONCE, population.num_clients))
-        rows = population.block(clients)
-        totals = np.concatenate([[0], np.cumsum(rows.counts, dtype=np.int64)])
-        typed[clients] = np.diff(totals[rows.offsets])
-    return typed
 
 
 def _path(cohort: Cohort) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fedhh.oracles import OracleSpec, make_oracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.queries.cohort import Cohort
-from fedhh.queries.refusals import IntakeCounts
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -331,7 +330,6 @@ class Diagnostics:
         is_sampled: Whether the tally was drawn at once, and no report was made.
         attendance: How many devices were there; None where all clients always answer.
         fakes: What fake clients sent; None where there are none.
-        intake: How many answers arrived, and why some were refused; None where all are accepted.
     """
 
     num_dummies: int = 0
@@ -340,28 +338,19 @@ class Diagnostics:
     is_sampled: bool = False
     attendance: Attendance | None = None
     fakes: FakeReports | None = field(default=None, compare=False)
-    intake: IntakeCounts | None = None
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""
         return Diagnostics(
             num_dummies=self.num_dummies + other.num_dummies,
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
-            counted=_merged(self.counted, other.counted),
+            counted=self.counted.merge(other.counted)
+            if self.counted and other.counted
+            else self.counted or other.counted,
             is_sampled=self.is_sampled or other.is_sampled,
             attendance=self.attendance or other.attendance,
             fakes=self.fakes or other.fakes,
-            intake=_merged(self.intake, other.intake),
         )
-
-
-_Counts = TypeVar("_Counts", Counted, IntakeCounts)
-
-
-def _merged(one: _Counts | None, other: _Counts | None) -> _Counts | None:
-    if one is None or other is None:
-        return one or other
-    return one.merge(other)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,15 +18,12 @@ class Cohort:
             of a fresh order of all clients, in which a client may have served before.
         presence: Who of them answers; all if None. A server asks without it: who is there, the
             simulation adds on the clients' side.
-        heavy_first: Whether the order is not random: clients come by how much they typed, most
-            first, in a random order where that is equal. Likewise added by the simulation.
     """
 
     start: int
     size: int
     redraw: int | None = None
     presence: Presence | None = field(default=None, repr=False)
-    heavy_first: bool = field(default=False, repr=False)
 
     @property
     def block_size(self) -> int:

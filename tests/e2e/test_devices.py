@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fedhh.experiments.config.load import load_config, parse_config
-from fedhh.experiments.run.layers import OF_DEVICES, OF_FAKES, OF_FAULTS, column_texts
+from fedhh.experiments.run.layers import OF_DEVICES, OF_FAKES, column_texts
 from fedhh.experiments.run.stored_result import read_result
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.longitudinal.repeated.config import load_plan
@@ -101,8 +101,7 @@ def test_the_calendar_stands_in_the_files_the_summary_and_a_table(command, run):
     assert f"Days {calendar['days']:.1f}: to the result" in flat
     assert "days to the result" in seen
     layers = pd.read_parquet(directory / "layers.parquet")
-    others = {*OF_FAKES, *OF_FAULTS}
-    assert list(layers) == [name for name in column_texts() if name not in others]
+    assert list(layers) == [name for name in column_texts() if name not in OF_FAKES]
     assert calendar["hours"] == layers["closed_hours"].iloc[-1]
     assert calendar["share_served"] == layers["num_clients"].sum() / 8_000
     assert calendar["missed"] is None

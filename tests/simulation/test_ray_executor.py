@@ -9,7 +9,6 @@ import types
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -19,11 +18,9 @@ from fedhh.adversary import FakeGroup
 from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.attendance import AttendanceExecutor
 from fedhh.clients.exact_tally import ExactTallyExecutor
-from fedhh.clients.faulty_clients import FaultyClientsExecutor
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
-from fedhh.faults import Faults
 from fedhh.kernels.cache import cache_directory
 from fedhh.queries.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -139,30 +136,6 @@ class TestThreeWorkers:
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
             assert answer.aggregate.num_clients == answer.diagnostics.attendance.answers < 1_500
-
-    def test_the_same_clients_are_faulty_with_any_number_of_workers(
-        self,
-        three_workers: RayExecutor,
-    ):
-        population = zipf_population(6_000)
-        faults = Faults(second_answers=0.1, wrong_type=0.1)
-        options = {"devices": Devices(), "plan": PROTOCOL.plan, "seed": 9}
-        query = PROTOCOL.next_query(PROTOCOL.initialize())
-        cohort = replace(query.cohort, heavy_first=True)
-        query = replace(query, cohort=cohort)
-        expected, answer = (
-            reduce(
-                Answer.merge,
-                FaultyClientsExecutor(executor, population, faults, **options).answer(query),
-            )
-            for executor in (
-                InProcessExecutor(ClientWorker(population, seed=9)),
-                three_workers,
-            )
-        )
-        assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
-        assert answer.diagnostics == expected.diagnostics
-        assert 0 < answer.diagnostics.intake.malformed < 1_500 - answer.aggregate.num_clients + 1
 
     def test_fake_clients_send_the_same_with_any_number_of_workers(
         self, three_workers: RayExecutor

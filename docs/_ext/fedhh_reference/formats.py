@@ -24,7 +24,6 @@ from fedhh.experiments.run import (
     candidates,
     cost,
     flat_result,
-    intake,
     layers,
     metrics,
 )
@@ -44,7 +43,6 @@ _SETTINGS = (
     "baseline.name=sfp",
     "devices.check_in=papaya",
     "devices.least_share=0.5",
-    "faults.stale_answers=0.02",
     "adversary.clients=40",
 )
 _REPEATED = ("--workers", "0", "--set", "longitudinal.days=14", "--set", "population.clients=5000")
@@ -153,7 +151,6 @@ _SECTIONS = {
     "cost": "Below",
     "calendar": "Only of a run with `[devices]`: below",
     "adversary": "Only of a run with `[adversary]`: below",
-    "intake": "Only of a run with `[faults]`: below",
     "timings_seconds": "Seconds; the only part that differs between two runs of one seed",
 }
 
@@ -219,8 +216,6 @@ def _page(folder: Path) -> str:
             _keys(result["calendar"], meanings_in(calendar.Calendar.to_dict)),
             "### Adversary\n\n",
             _keys(result["adversary"], meanings_in(adversary.AdversaryOutcome.to_dict)),
-            "### Intake\n\n",
-            _keys(result["intake"], meanings_in(intake.intake_record)),
             "## A sweep's directory\n\n",
             _files(swept, SWEEP_FILES),
             "## results\n\nAfter `cell`, a column for each setting that varies between cells, "

@@ -26,7 +26,6 @@ from fedhh.experiments.config.section import (
     table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
-from fedhh.faults import Faults
 from fedhh.system.object_storage import as_address
 from fedhh.validation import InputError, did_you_mean, shown
 
@@ -98,7 +97,7 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         config = Config.model_validate(table)
     except ValidationError as error:
         raise InputError(f"{origin}: {explain(error)}") from None
-    checked = {"devices": devices_of, "adversary": adversary_of, "faults": faults_of}
+    checked = {"devices": devices_of, "adversary": adversary_of}
     for key, made_of in checked.items():
         try:
             made_of(config)
@@ -146,11 +145,6 @@ def devices_of(config: Config) -> Devices | None:
 def adversary_of(config: Config) -> Adversary | None:
     """Return a configuration's fake clients; None if all clients are honest."""
     return None if config.adversary is None else config.adversary.adversary
-
-
-def faults_of(config: Config) -> Faults | None:
-    """Return which clients send what the server refuses; None if none does."""
-    return None if config.faults is None else config.faults.faults
 
 
 def use_data(table: dict[str, Any], data: Path) -> None:

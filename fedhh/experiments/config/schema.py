@@ -18,7 +18,6 @@ from pydantic import Field, SerializeAsAny, create_model, model_validator
 
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.devices import DevicesConfig
-from fedhh.experiments.config.faults import FaultsConfig
 from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
     CountOrAuto,
@@ -242,7 +241,6 @@ class Config(Section):
         simulation: How faithfully clients are simulated.
         devices: When clients' devices are there; if left out, all of them always answer at once.
         adversary: Fake clients, or clients that collude; if left out, all are honest.
-        faults: Which clients send what the server refuses; if left out, none does.
         metrics: What the result is measured against.
         execution: How fast.
         output: Where files go.
@@ -256,7 +254,6 @@ class Config(Section):
     simulation: SimulationConfig = SimulationConfig()
     devices: DevicesConfig | None = None
     adversary: AdversaryConfig | None = None
-    faults: FaultsConfig | None = None
     metrics: MetricsConfig = MetricsConfig()
     execution: ExecutionConfig = ExecutionConfig()
     output: OutputConfig = OutputConfig()
@@ -264,7 +261,7 @@ class Config(Section):
     @property
     def result_key(self) -> str:
         """Hexadecimal hash of everything that makes the result."""
-        optional = ("devices", "adversary", "faults")
+        optional = ("devices", "adversary")
         left_out = [key for key in optional if getattr(self, key) is None]
         excluded = {"execution", "output", *left_out}
         content = self.model_dump(mode="json", exclude=excluded)

@@ -17,9 +17,6 @@ def calendar_rows(result: RunResult) -> list[_Row]:
     calendar, layers = result.calendar, result.layers
     if calendar is None:
         return []
-    if not calendar.hours and calendar.missed is None and result.intake is not None:
-        # Answers are missing since they were refused; nobody waited for a device.
-        return []
     note = f"to the result; {calendar.share_served:.1%} of the clients served"
     if len(layers):
         share = layers["num_clients"] / layers["clients_asked"]

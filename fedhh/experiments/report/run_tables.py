@@ -47,8 +47,6 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
     of_devices = calendar_rows(result)
     for what, value, note in (*fidelity_rows(result.simulation), *of_devices, *regime_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
-    for _, value, note in refused_rows(result):
-        yield Line(f"Refused: {value}, {note}.")
     if estimates := estimates_line(result):
         yield Line(estimates)
     if seen := noticed(result):
@@ -117,7 +115,6 @@ def summary_rows(result: RunResult) -> list[_Row]:
         ("reports", f"{cost['reports']:,}", f"at most {items} per {each}"),
         ("layers", f"{cost['rounds']}", f"in {passes} {'pass' if passes == 1 else 'passes'}"),
         *calendar_rows(result),
-        *refused_rows(result),
         ("discovered", f"{metrics.discovered:,}", f"{metrics.significant:,} significant{cut}"),
         *_adversary_rows(result.adversary),
         *regime_rows(result),
@@ -166,14 +163,6 @@ def _adversary_rows(outcome: AdversaryOutcome | None) -> list[_Row]:
         return []
     what = "colluding clients" if outcome.goal == "collude" else "fake clients"
     return [(what, f"{outcome.colluding:,}", outcome.sentence[:-1])]
-
-
-def refused_rows(result: RunResult) -> list[_Row]:
-    """Return how many answers were refused and why, where clients have faults."""
-    intake = result.intake
-    if intake is None:
-        return []
-    return [("refused", intake.text, f"of {intake.received:,} answers that arrived")]
 
 
 def _ceiling_rows(metrics: Metrics) -> list[_Row]:

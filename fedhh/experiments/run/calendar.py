@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedhh.clients.attendance import AttendanceExecutor
-from fedhh.clients.faulty_clients import FaultyClientsExecutor, HeavyFirstExecutor
 from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.faults import Faults
 from fedhh.plans.base import Plan
 from fedhh.queries.base import Attendance
 from fedhh.simulation.executor import Executor
@@ -20,8 +18,10 @@ from fedhh.validation import InputError
 HOURS_PER_DAY = 24.0
 
 
-def check_devices(devices: Devices, plan: Plan) -> None:
+def check_devices(devices: Devices | None, plan: Plan) -> None:
     """Raise InputError unless devices can follow a plan, as far as is known before a run."""
+    if devices is None:
+        return
     if plan.uploads_once:
         raise InputError(
             "Expected no table devices for a protocol whose clients upload once for all layers: "
@@ -104,7 +104,6 @@ class Timetable:
         population: Population,
         devices: Devices | None,
         *,
-        faults: Faults | None = None,
         plan: Plan,
         rows: Sequence[LayerRow],
         seed: int,
@@ -115,16 +114,10 @@ class Timetable:
             executor: The way to all clients.
             population: Whose clients they are.
             devices: When their devices are there; None if all of them always answer at once.
-            faults: Which clients send what the server refuses; None if none does.
             plan: The run's.
             rows: Of its finished rounds; others are appended as it goes on.
             seed: The run's seed.
         """
-        if faults is not None:
-            executor = FaultyClientsExecutor(
-                executor, population, faults, devices=devices or Devices(), plan=plan, seed=seed
-            )
-        self._is_skewed = faults is not None and faults.order == "heavy-first"
         self.executor = executor
         self.missed: Attendance | None = None
         self._devices, self._plan, self._rows = devices, plan, rows
@@ -133,8 +126,6 @@ class Timetable:
         if devices is not None:
             self._attending = AttendanceExecutor(executor, population, devices, seed=seed)
             self.executor = self._attending
-        if self._is_skewed:
-            self.executor = HeavyFirstExecutor(self.executor)
 
     def opening_hours(self, pass_index: int, layer: int) -> float:
         """Return when the next round begins, in hours since the first one did."""
@@ -160,12 +151,9 @@ class Timetable:
             hours = max(hours, opened + missed.hours)
         if plan.reuses_clients:
             places = [(row.pass_index, row.layer) for row in rows]
-            served = self._attending.share_served(
-                (replace(plan.cohort(*place), heavy_first=self._is_skewed), *place)
-                for place in places
-            )
+            served = self._attending.share_served((plan.cohort(*place), *place) for place in places)
         else:
-            honest = (row.clients_served - (row.fake_clients or 0) for row in rows)
+            honest = (row.num_clients - (row.fake_clients or 0) for row in rows)
             served = sum(honest) / self._num_clients
         return Calendar(hours=hours, share_served=served, missed=missed)
 

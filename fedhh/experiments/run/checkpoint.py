@@ -13,7 +13,6 @@ from fedhh.devices import Devices
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import ROUND_TYPES, RoundRecord, record_of
-from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -35,7 +34,7 @@ class Checkpoint:
         population: Population,
         *,
         seed: int,
-        clients: tuple[Fidelity, Devices | None, Faults | None, Adversary | None],
+        clients: tuple[Fidelity, Devices | None, Adversary | None],
     ) -> None:
         """Name the run by a hash of all that decides how it goes on.
 
@@ -44,8 +43,7 @@ class Checkpoint:
             protocol: The server's settings.
             population: The clients.
             seed: Of the run.
-            clients: How they are simulated, when their devices are there, their faults, and who of
-                them is fake.
+            clients: How they are simulated, when their devices are there, and who of them is fake.
         """
         self._path = directory / CHECKPOINT
         self._protocol = protocol

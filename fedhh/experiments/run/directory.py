@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.run.intake import intake_record
 from fedhh.experiments.run.privacy import MEASURED_ANONYMITY, central_before_run, central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stated_protocol import statement_of
@@ -33,8 +32,6 @@ CALENDAR = "calendar"
 """In `RESULT`, how long a run took with its devices; see `fedhh.experiments.run.calendar`."""
 ADVERSARY = "adversary"
 """In `RESULT`, what fake clients did; see `fedhh.experiments.run.adversary`."""
-INTAKE = "intake"
-"""In `RESULT`, which answers of its clients a run refused; see `fedhh.experiments.run.intake`."""
 STATEMENT = "stated_protocol"
 """In `RESULT`, what tables need of the protocol: see `stated_protocol.statement_of`."""
 
@@ -132,7 +129,6 @@ def result_record(result: RunResult, config: Config, facts: Mapping[str, Any]) -
         "cost": result.cost,
         **({} if result.calendar is None else {CALENDAR: result.calendar.to_dict()}),
         **({} if result.adversary is None else {ADVERSARY: result.adversary.to_dict()}),
-        **({} if (intake := result.intake) is None else {INTAKE: intake_record(intake)}),
         "timings_seconds": result.timings,
     }
     cleaned: dict[str, Any] = plain(record)

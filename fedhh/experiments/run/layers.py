@@ -15,7 +15,6 @@ from fedhh.experiments.run.truth import Observed
 from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
 from fedhh.queries.base import Attendance, Diagnostics
-from fedhh.queries.refusals import IntakeCounts, Refusal
 from fedhh.settings import described
 
 OF_DEVICES = (
@@ -25,12 +24,6 @@ OF_DEVICES = (
 """Columns of runs with `[devices]` alone."""
 OF_FAKES = ("fake_clients", "fake_reports")
 """Columns of runs with fake clients alone."""
-
-REFUSED = {reason: f"refused_{reason.name.lower()}" for reason in Refusal}
-"""Columns of how many answers were refused, by reason."""
-
-OF_FAULTS = ("answers_received", *REFUSED.values())
-"""Columns of runs with `[faults]` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +50,6 @@ class LayerRow(RoundSummary):
         least_clients: Likewise the fewest answers that the round accepts.
         fake_clients: Only where clients are fake (``[adversary]``): how many of ``num_clients``.
         fake_reports: Likewise how many of ``num_reports`` are theirs.
-        answers_received: Only where clients have faults (``[faults]``): answers that arrived, of
-            which those of ``num_clients`` clients were accepted and the others refused.
-        refused_stale: Likewise answers refused since they were to another round.
-        refused_not_asked: Likewise since no client of the cohort had sent them.
-        refused_second: Likewise since their client's answer had been accepted already.
-        refused_type: Likewise since a report was of another type.
-        refused_size: Likewise since a report had another size.
-        refused_row: Likewise since a report named a row that there is not.
-        refused_domain: Likewise since a number in a report was out of the domain.
-        refused_repeated: Likewise since a member of a report was repeated.
-        refused_order: Likewise since the members of a report were out of order.
-        refused_number: Likewise since the answer had a wrong number of reports.
     """
 
     subset_size: int | None
@@ -86,17 +67,6 @@ class LayerRow(RoundSummary):
     least_clients: int | None = None
     fake_clients: int | None = None
     fake_reports: int | None = None
-    answers_received: int | None = None
-    refused_stale: int | None = None
-    refused_not_asked: int | None = None
-    refused_second: int | None = None
-    refused_type: int | None = None
-    refused_size: int | None = None
-    refused_row: int | None = None
-    refused_domain: int | None = None
-    refused_repeated: int | None = None
-    refused_order: int | None = None
-    refused_number: int | None = None
 
     @classmethod
     def of(
@@ -119,7 +89,6 @@ class LayerRow(RoundSummary):
             **_of_devices(diagnostics.attendance, opened_hours),
             fake_clients=(0 if fakes is None else fakes.clients) if has_fakes else None,
             fake_reports=(0 if fakes is None else fakes.reports) if has_fakes else None,
-            **_of_faults(diagnostics.intake, 0 if fakes is None else fakes.clients),
             **asdict(summary),
             subset_size=plan.values_per_report(summary.domain_size),
             dummies=diagnostics.num_dummies,
@@ -133,26 +102,6 @@ class LayerRow(RoundSummary):
     def asked(self) -> int:
         """Clients of the cohort."""
         return self.num_clients if self.clients_asked is None else self.clients_asked
-
-    @property
-    def clients_served(self) -> int:
-        """Clients that answered, whether their answer was accepted or not."""
-        intake = self.intake
-        if intake is None:
-            return self.num_clients
-        return intake.received - intake.refused.get(Refusal.SECOND, 0)
-
-    @property
-    def intake(self) -> IntakeCounts | None:
-        """How many answers arrived and were refused, where clients have faults."""
-        if self.answers_received is None:
-            return None
-        refused = {reason: getattr(self, column) for reason, column in REFUSED.items()}
-        return IntakeCounts(
-            received=self.answers_received,
-            accepted=self.num_clients,
-            refused={reason: count for reason, count in refused.items() if count},
-        )
 
     @property
     def note(self) -> str:
@@ -169,9 +118,7 @@ class LayerRow(RoundSummary):
                 f", waited {self.waited_hours:,.3g} h beyond the deadline for its "
                 f"{self.least_clients:,} answers"
             )
-        intake = self.intake
-        refused = f", refused: {intake.text}" if intake is not None and intake.num_refused else ""
-        return f"{counts}, {self.num_kept:,} {rule}{covered}{waited}{refused}"
+        return f"{counts}, {self.num_kept:,} {rule}{covered}{waited}"
 
     def columns(self) -> dict[str, Any]:
         """Return the table's row: the server's columns, whether the layer decided, and the rest."""
@@ -180,7 +127,6 @@ class LayerRow(RoundSummary):
         left_out = {
             *(OF_DEVICES if self.clients_asked is None else ()),
             *(OF_FAKES if self.fake_clients is None else ()),
-            *(OF_FAULTS if self.answers_received is None else ()),
         }
         return {name: values[name] for name in column_texts() if name not in left_out}
 
@@ -196,7 +142,7 @@ def layers_table(rows: Sequence[LayerRow]) -> pd.DataFrame:
         {
             name: pd.Series(dtype=kinds.get(types[name], np.dtype(object)))
             for name in column_texts()
-            if name not in (*OF_DEVICES, *OF_FAKES, *OF_FAULTS)
+            if name not in (*OF_DEVICES, *OF_FAKES)
         }
     )
 
@@ -214,15 +160,6 @@ def _of_devices(attendance: Attendance | None, opened_hours: float) -> dict[str,
         "clients_dropped": attendance.dropped,
         "least_clients": attendance.fewest,
     }
-
-
-def _of_faults(intake: IntakeCounts | None, num_fakes: int) -> dict[str, Any]:
-    """Return the columns of a round whose clients had faults."""
-    if intake is None:
-        return {}
-    refused = {column: intake.refused.get(reason, 0) for reason, column in REFUSED.items()}
-    # The intake is of honest clients; all answers of fake ones are well-formed.
-    return {"answers_received": intake.received + num_fakes, **refused}
 
 
 def column_texts() -> dict[str, str]:

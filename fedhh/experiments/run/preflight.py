@@ -15,10 +15,10 @@ from fedhh.clients.populations.describe import spelling_of
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.devices import Devices
 from fedhh.experiments.config.domain import settle_alphabet
+from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_protocol
-from fedhh.experiments.run.intake import accepting_of
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.plans.base import Plan
@@ -155,7 +155,7 @@ def preflight_of_configs(
         seed=configs[0].seed,
         content=content,
         looks_for_more=not titles,
-        devices=accepting_of(configs[0]),
+        devices=devices_of(configs[0]),
     )
     if not titles:
         return found

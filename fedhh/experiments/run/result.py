@@ -11,10 +11,8 @@ from fedhh.accounting import PrivacyReport
 from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
-from fedhh.experiments.run.intake import intake_of
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.protocol import AnyProtocol
-from fedhh.queries.refusals import IntakeCounts
 from fedhh.validation import printable
 
 if TYPE_CHECKING:
@@ -76,11 +74,6 @@ class RunResult:
     candidates: CandidateRecord | None = None
     calendar: Calendar | None = None
     adversary: AdversaryOutcome | None = None
-
-    @property
-    def intake(self) -> IntakeCounts | None:
-        """How many answers arrived and were refused; None where no client has faults."""
-        return intake_of(self.layers)
 
     @property
     def seconds(self) -> float:

@@ -25,18 +25,17 @@ from fedhh.experiments.config.domain import (
     settle_alphabet,
 )
 from fedhh.experiments.config.fidelity import Fidelity
-from fedhh.experiments.config.load import adversary_of, faults_of
+from fedhh.experiments.config.load import adversary_of, devices_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.adversary import FakeClients
 from fedhh.experiments.run.arguments import require_population, require_protocol
-from fedhh.experiments.run.calendar import Timetable
+from fedhh.experiments.run.calendar import Timetable, check_devices
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
 from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.cost import cost_of
-from fedhh.experiments.run.intake import HEAVY_FIRST, accepting, accepting_of, check_clients
 from fedhh.experiments.run.layers import LayerRow, layers_table
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
@@ -58,7 +57,6 @@ from fedhh.experiments.run.workers import (
     seconds_of_run,
 )
 from fedhh.experiments.study.callbacks import Callbacks, Several
-from fedhh.faults import Faults
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation import engine
@@ -80,7 +78,6 @@ def simulate(
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
     adversary: Adversary | None = None,
-    faults: Faults | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -100,7 +97,6 @@ def simulate(
             tally at once where that is cheaper.
         devices: When clients' devices are there; if None, all of them always answer at once.
         adversary: Fake clients, or clients that collude; if None, all are honest.
-        faults: Which clients send what the server refuses; if None, none does.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -118,8 +114,7 @@ def simulate(
     protocol = protocol.settle(num_clients=population.num_clients + num_fakes, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
-    devices = accepting(devices, faults)
-    check_clients(devices, faults, protocol)
+    check_devices(devices, protocol.plan)
     worker = counting_worker(population, seed)
     with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
         return _run(
@@ -130,7 +125,6 @@ def simulate(
             fidelity=fidelity,
             devices=devices,
             adversary=adversary,
-            faults=faults,
             settings=settings or MetricSettings(),
             delta=delta,
             alpha=alpha,
@@ -148,7 +142,6 @@ def _run(
     fidelity: Fidelity,
     devices: Devices | None,
     adversary: Adversary | None,
-    faults: Faults | None,
     settings: MetricSettings,
     delta: float,
     alpha: float,
@@ -162,7 +155,7 @@ def _run(
         checkpoint, round_records = None, None
         state, rows, spent = protocol.initialize(), [], 0.0
     else:
-        clients = (fidelity, devices, faults, adversary)
+        clients = (fidelity, devices, adversary)
         checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, clients=clients)
         state, rows, spent = checkpoint.load()
         round_records = checkpoint.round_records(len(rows))
@@ -189,7 +182,7 @@ def _run(
         )
     )
     ready = time.perf_counter()
-    hours = Timetable(executor, population, devices, faults=faults, plan=plan, rows=rows, seed=seed)
+    hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
     fakes = FakeClients(adversary, protocol, population, seed=seed)
     follow = _follow(
         protocol, plan, hours, state, observer, fakes=fakes, rows=rows, listener=listener
@@ -235,8 +228,6 @@ def _run(
         devices=devices,
         colluders=fakes.num_colluding,
     )
-    if faults is not None and faults.order == "heavy-first":
-        privacy = replace(privacy, notes=(*privacy.notes, HEAVY_FIRST))
     metrics = replace(metrics, **measured_anonymity(table, claimed_k(privacy)))
     return RunResult(
         protocol=protocol,
@@ -268,7 +259,7 @@ def check_config(config: Config, population: Population) -> tuple[Config, AnyPro
     """Return a configuration with its alphabet and every "auto" settled, and its protocol."""
     settled = settle_alphabet(config, population)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
-    check_clients(accepting_of(settled), faults_of(settled), protocol)
+    check_devices(devices_of(settled), protocol.plan)
     return settled, protocol
 
 
@@ -307,9 +298,8 @@ def run_config(
             clients,
             seed=config.seed,
             fidelity=fidelity_of(config),
-            devices=accepting_of(config),
+            devices=devices_of(config),
             adversary=adversary_of(config),
-            faults=faults_of(config),
             settings=MetricSettings(**config.metrics.model_dump()),
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,

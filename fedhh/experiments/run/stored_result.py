@@ -17,7 +17,6 @@ from fedhh.experiments.run.directory import (
     ADVERSARY,
     CALENDAR,
     CANDIDATES,
-    INTAKE,
     MISSED,
     STATEMENT,
     VOTES,
@@ -42,7 +41,7 @@ from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
     "schema_version", KIND, "fedhh_version", "seed", "population", "protocol", "privacy", "metrics",
-    "cost", CALENDAR, ADVERSARY, INTAKE, "timings_seconds", STATEMENT,
+    "cost", CALENDAR, ADVERSARY, "timings_seconds", STATEMENT,
 }  # fmt: skip
 
 DISCOVERIES: Schema = {

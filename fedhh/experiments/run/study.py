@@ -15,12 +15,11 @@ from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import FROM_DATA
 from fedhh.experiments.config.labels import round_up
-from fedhh.experiments.config.load import parse_config
+from fedhh.experiments.config.load import devices_of, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.intake import accepting_of
 from fedhh.experiments.run.preflight import preflight_of_configs
 from fedhh.experiments.run.privacy import accepted_plan
 from fedhh.experiments.run.result import RunResult
@@ -154,7 +153,7 @@ class RunStudy(Study):
     def _least_answers(self, settled: Sequence[AnyProtocol], num_clients: int) -> Sequence[Part]:
         """Return what is claimed before the run of devices that are not always there."""
         config = self.configs[0]
-        devices, delta = accepting_of(config), config.privacy.delta
+        devices, delta = devices_of(config), config.privacy.delta
         if devices is None:
             return ()
         rows = []

@@ -12,11 +12,11 @@ from collections.abc import Collection
 from typing import Any
 
 from fedhh.accounting.guarantees import UNITS
+from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import borrowed_settings
 from fedhh.experiments.run.equal_privacy import at_central_epsilon, chosen_settings
-from fedhh.experiments.run.intake import accepting_of
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, shown
 
@@ -111,7 +111,7 @@ class Choices:
                 unit=TARGETS[axis],
                 epsilon=epsilon,
                 delta=config.privacy.delta,
-                devices=accepting_of(config),
+                devices=devices_of(config),
             )
             self._known[key] = chosen_settings(protocol, found)
         chosen = self._known[key]

@@ -13,8 +13,8 @@ import numpy as np
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.arguments import require_protocol
+from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
-from fedhh.experiments.run.intake import accepting, check_clients
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.sweep.axes import PROTOCOL, Settings
@@ -168,11 +168,11 @@ def make_cells(
                         unit=TARGETS[next(iter(target))],
                         epsilon=require_epsilon_of(target),
                         delta=options["delta"],
-                        devices=accepting(options.get("devices"), options.get("faults")),
+                        devices=options.get("devices"),
                     )
                 settled = [changed.settle(num_clients=num_clients, seed=seed) for seed in seeds]
                 (options["fidelity"] or Fidelity()).check(settled[0])
-                check_clients(options.get("devices"), options.get("faults"), settled[0])
+                check_devices(options.get("devices"), settled[0].plan)
             except InputError as error:
                 raise InputError(f"{ORIGIN}, {where or 'the protocol'}: {error}") from None
             cells += [

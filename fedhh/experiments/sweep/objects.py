@@ -40,7 +40,6 @@ from fedhh.experiments.sweep.object_cells import (
     path_of,
 )
 from fedhh.experiments.sweep.totals import total_line
-from fedhh.faults import Faults
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError, shown
 
@@ -56,7 +55,6 @@ def sweep_over(
     fidelity: Fidelity | None = None,
     devices: Devices | None = None,
     adversary: Adversary | None = None,
-    faults: Faults | None = None,
     settings: MetricSettings | None = None,
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
@@ -88,7 +86,6 @@ def sweep_over(
         fidelity: How faithfully to simulate clients; every report if None.
         devices: When clients' devices are there; if None, all of them always answer at once.
         adversary: Fake clients, or clients that collude, of every run; if None, all are honest.
-        faults: Which clients send what the server refuses; if None, none does.
         settings: What to measure against.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
@@ -115,7 +112,6 @@ def sweep_over(
         "fidelity": fidelity, "settings": settings, "delta": delta, "alpha": alpha,
         **({} if devices is None else {"devices": devices}),
         **({} if adversary is None else {"adversary": adversary}),
-        **({} if faults is None else {"faults": faults}),
     }  # fmt: skip
     check_cluster(workers, ray_address)
     values = listed_axes(axes or {}, listed)
