@@ -111,7 +111,6 @@ class LayeredPlan:
         return LocalReports(
             layers=tuple(layers),
             max_items=self.max_items,
-            contributions_differ=True,
             randomizers=(OracleSpec(name=self.oracle, epsilon=local_epsilon, params=params),),
         )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.selection import reachable_blanket, subset_selection_blanket
 from fedhh.accounting.run_facts import RunFacts
-from fedhh.accounting.user_level import DifferentWords
 from fedhh.plans.local_reports import LocalReports
 
 
@@ -38,24 +37,3 @@ def blankets_of(plan: LocalReports, sizes: Iterable[tuple[int, int]]) -> list[Bl
         for num_reports, domain_size in sizes
         if (subset_size := plan.values_per_report(domain_size)) is not None
     ]
-
-
-def words_of(run: RunFacts) -> DifferentWords | None:
-    """Return what is known of a client's contributions; None where they may be alike."""
-    plan = run.plan
-    if not (plan.is_subset_selection and plan.contributions_differ and plan.padded):
-        return None
-    if run.uses > 1 or domains_reachable(run):
-        return DifferentWords(
-            local_epsilon=plan.local_epsilon,
-            max_items=plan.max_items,
-            smallest_domain=min(each.smallest_domain for each in plan.layers),
-            largest_domain=max(each.largest_domain for each in plan.layers),
-        )
-    sizes = sorted({record.domain_size for record in run.layers})
-    domains = tuple(
-        (size, members) for size in sizes if (members := plan.values_per_report(size)) is not None
-    )
-    return DifferentWords(
-        local_epsilon=plan.local_epsilon, max_items=plan.max_items, domains=domains
-    )

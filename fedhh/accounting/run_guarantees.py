@@ -20,7 +20,6 @@ from fedhh.accounting.bounds.composition import (
     composed_epsilon,
     disjoint_epsilon,
 )
-from fedhh.accounting.bounds.labels import LabelBlanket
 from fedhh.accounting.bounds.selection import (
     dominating_blanket,
     worst_blankets,
@@ -38,17 +37,15 @@ from fedhh.accounting.run_blankets import (
     blankets_of,
     domains_reachable,
     reachable_of,
-    words_of,
 )
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import (
     CLOSED_FORM_OF_SELECTION,
     COMPOSITION,
     GROUPS,
-    LABELS,
     SUN_CENTRAL,
 )
-from fedhh.accounting.user_level import DifferentWords, UserLevelEpsilon, user_level_from
+from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
 
 _CLAIMED = ("clones", "closed-form")
 """Theorem 2 of Sun et al. (2024), and the bound whose public implementation gave their number."""
@@ -288,18 +285,8 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         delta=run.delta,
         num_reports=None if run.plan.padded else run.reports,
         uses=run.uses,
-        words=words_of(run) if isinstance(bounds[0], Blanket) and run.plan.max_items > 1 else None,
     )
     kind, name, max_items = bounds[0], _name(run, bounds), run.plan.max_items
-    of_labels = _central(
-        run,
-        unit="user",
-        method=f"{name}, labels",
-        epsilon=found.labels,
-        theorem=f"{LABELS}; {COMPOSITION}",
-        assumptions=f"{LabelBlanket.assumptions}; exactly {max_items} reports from every client",
-    )
-    labels = [] if isinstance(found.labels, NotApplicable) else [of_labels]
     return [
         _central(
             run,
@@ -319,7 +306,6 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
             # In a slot there is one report of each client.
             composed=Composed(bound=kind.name, num_reports=run.cohort, times=max_items * run.uses),
         ),
-        *labels,
     ]
 
 
@@ -374,7 +360,6 @@ def _user_epsilon(
     delta: float,
     num_reports: int | None,
     uses: int,
-    words: DifferentWords | None,
 ) -> UserLevelEpsilon:
     return user_level_from(
         lambda num_reports: replace(bound, num_reports=num_reports),
@@ -384,7 +369,6 @@ def _user_epsilon(
         num_reports=num_reports,
         uses=uses,
         precision=QUICK,
-        words=words,
     )
 
 

@@ -304,7 +304,6 @@ class UserAccount:
                 "method": both.method,
                 "groups": both.groups,
                 "slots": or_none(both.slots),
-                "labels": or_none(both.labels),
             }
             for name, both in self.bounds.items()
         }
@@ -331,11 +330,9 @@ def account_user(
     domain_size: int | None = None,
     honest_share: float | None = None,
     collusion: Collusion | None = None,
-    contributions_differ: bool = False,
-    own_dummies: bool = False,
     rounds: int = 1,
 ) -> UserAccount:
-    """Return the central privacy of all items of a user, by groups, by slots and by labels.
+    """Return the central privacy of all items of a user, by groups and by slots.
 
     Neighbors swap all items of one user. The theorems are those of `user_level_epsilon`.
 
@@ -349,9 +346,6 @@ def account_user(
             reports.
         collusion: Clients who tell the reader their reports, of a population from which the cohort
             is drawn; either this or ``honest_share``.
-        contributions_differ: Whether those of a client are different values, but for the dummy;
-            "blanket" then has labels.
-        own_dummies: Whether each of a client's dummies is another value, too.
         rounds: In which a client takes part, with all its items in each.
 
     Raises:
@@ -371,8 +365,6 @@ def account_user(
         name: user_level_epsilon(
             bound=name,
             num_clients=honest,
-            contributions_differ=contributions_differ,
-            own_dummies=own_dummies,
             uses=rounds,
             **asked,
         )

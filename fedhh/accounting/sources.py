@@ -43,5 +43,4 @@ PURE_NOISY_SUMS = (
     "the noise's largest loss, times all sums that move (docs/accounting.md, section 11)"
 )
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
-LABELS = "the blanket split by labels, for different words (docs/accounting.md, section 4)"
 VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"

@@ -8,8 +8,6 @@ of which the smallest counts:
 * slots: cut the N B reports into B shuffles, the i-th with the i-th report of every client. The
   sum of all votes is a post-processing of the B shuffles. Each has N reports, of which the client
   changes one, so B mechanisms compose, each with n = N.
-* labels: where a client's contributions differ from each other, each of them hides among nearly B
-  times as many reports as in a slot: `fedhh.accounting.bounds.labels`.
 
 Composing B times the pair for n = N B is *not* valid: the other reports cannot hide the client B
 times over. That is why the functions here take clients and items per client, never a number of
@@ -35,15 +33,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
-from fedhh.accounting.bounds.label_domains import label_blanket, reachable_label_blanket
-from fedhh.accounting.bounds.labels import WorstLabel, fewest_of_label
-from fedhh.accounting.bounds.selection import paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable, or_infinite
 from fedhh.accounting.shuffling import shuffle_bound
@@ -61,15 +55,6 @@ _ROUNDING = 1e-9
 """Relative error of a sum of exponentials in double precision is far below this."""
 _LARGEST_EXPONENT = 600.0
 """Beyond it what is left for the last step is below the smallest double."""
-_UNEVEN_SHARE = 0.02
-"""Share of delta for a label that has fewer reports than are counted on."""
-_COARSE = Precision(grid_points=40, tolerance=2e-2)
-"""Of an upper bound that rules out that a domain is the worst."""
-_LABEL_GRID, _LABEL_BINS = 0.5, 5.0
-"""Of a precision, for labels: grid points, and width of bins. It costs up to 0.2 %."""
-
-
-_NO_LABELS = NotApplicable("it takes Subset Selection, and two or more contributions that differ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,61 +64,20 @@ class UserLevelEpsilon:
     Attributes:
         groups: By group privacy, never above B times the local epsilon.
         slots: By composition over slots, or why not.
-        labels: By composition over labels, or why not.
     """
 
     groups: float
     slots: float | NotApplicable
-    labels: float | NotApplicable = _NO_LABELS
 
     @property
     def epsilon(self) -> float:
         """The smallest of them."""
-        return min(self.groups, or_infinite(self.slots), or_infinite(self.labels))
+        return min(self.groups, or_infinite(self.slots))
 
     @property
     def method(self) -> str:
         """Which of them is the smallest."""
-        if self.epsilon == self.groups:
-            return "groups"
-        return "slots" if self.epsilon == self.slots else "labels"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DifferentWords:
-    """Says that a client's contributions differ from each other, and what domains they are in.
-
-    All are reported by Subset Selection; dummies may be alike.
-
-    Attributes:
-        local_epsilon: Privacy of one report.
-        max_items: B.
-        domains: Values s, dummies included, and members of a report d, of each domain; or, if
-            empty, any s from ``smallest_domain`` to ``largest_domain``, with d one of the two
-            neighbors of s / (e**local_epsilon + 1).
-        own_dummies: Whether each of a client's dummies is another value.
-    """
-
-    local_epsilon: float
-    max_items: int
-    domains: tuple[tuple[int, int], ...] = ()
-    smallest_domain: int = 2
-    largest_domain: int = 2
-    own_dummies: bool = False
-
-    def bound(self, num_reports: int) -> WorstLabel:
-        """Return the bound on a label with so many reports."""
-        asked: dict[str, Any] = {
-            "local_epsilon": self.local_epsilon,
-            "num_reports": num_reports,
-            "max_items": self.max_items,
-            "own_dummies": self.own_dummies,
-        }
-        if self.domains:
-            return label_blanket(**asked, domains=self.domains)
-        return reachable_label_blanket(
-            **asked, smallest_domain=self.smallest_domain, largest_domain=self.largest_domain
-        )
+        return "groups" if self.epsilon == self.groups else "slots"
 
 
 def user_level_epsilon(
@@ -145,8 +89,6 @@ def user_level_epsilon(
     delta: float,
     domain_size: int | None = None,
     subset_size: int | None = None,
-    contributions_differ: bool = False,
-    own_dummies: bool = False,
     uses: int = 1,
 ) -> UserLevelEpsilon:
     """Return the central epsilon of one client's ``max_items`` contributions.
@@ -159,9 +101,6 @@ def user_level_epsilon(
         delta: Target, from 1e-14 to 0.1.
         domain_size: Values of Subset Selection; for "blanket" only.
         subset_size: Values in a report; for "blanket" only, Sun et al.'s choice if None.
-        contributions_differ: Whether those of a client are different values, but for the dummy;
-            then "blanket" has labels, too.
-        own_dummies: Whether each of a client's dummies is another value of the domain.
         uses: Rounds in which a client takes part, with ``max_items`` reports in each.
     """
 
@@ -174,22 +113,8 @@ def user_level_epsilon(
             subset_size=subset_size,
         )
 
-    words = None
-    if contributions_differ and bound == "blanket" and domain_size is not None:
-        members = subset_size or paper_subset_size(local_epsilon, domain_size)
-        words = DifferentWords(
-            local_epsilon=local_epsilon,
-            max_items=max_items,
-            domains=((domain_size, members),),
-            own_dummies=own_dummies,
-        )
     return user_level_from(
-        of_reports,
-        num_clients=num_clients,
-        max_items=max_items,
-        delta=delta,
-        uses=uses,
-        words=words,
+        of_reports, num_clients=num_clients, max_items=max_items, delta=delta, uses=uses
     )
 
 
@@ -202,7 +127,6 @@ def user_level_from(
     num_reports: int | None = None,
     uses: int = 1,
     precision: Precision = FINE,
-    words: DifferentWords | None = None,
 ) -> UserLevelEpsilon:
     """Return `user_level_epsilon` for any family of bounds, and for clients that are reused.
 
@@ -216,7 +140,6 @@ def user_level_from(
             the same number of reports.
         uses: Rounds in which one client takes part.
         precision: See `composed_epsilon`.
-        words: Of clients whose contributions differ; None where they may not.
     """
     check_delta(delta)
     require_between(*NUM_REPORTS_RANGE, num_clients=num_clients)
@@ -239,59 +162,7 @@ def user_level_from(
         delta=delta,
         precision=precision,
     )
-    labels: float | NotApplicable = _NO_LABELS
-    if words is not None and max_items > 1:
-        labels = labels_epsilon(
-            words, num_clients=num_clients, delta=delta, uses=uses, precision=precision
-        )
-    return UserLevelEpsilon(groups=groups, slots=slots, labels=labels)
-
-
-def labels_epsilon(
-    words: DifferentWords,
-    *,
-    num_clients: int,
-    delta: float,
-    uses: int = 1,
-    precision: Precision = FINE,
-) -> float | NotApplicable:
-    """Return the epsilon of a client's B contributions, all different, in one shuffle of N B.
-
-    Args:
-        words: Of the contributions.
-        num_clients: N, of whom each sends exactly B reports.
-        delta: Target.
-        uses: Rounds in which one client takes part.
-        precision: See `composed_epsilon`.
-
-    Returns:
-        At most the sum of the local epsilons; NotApplicable if too few reports have a label.
-    """
-    labels = words.max_items
-    others = fewest_of_label(
-        (num_clients - 1) * labels, labels, chance=_UNEVEN_SHARE * delta / uses
-    )
-    if others < 1:
-        return NotApplicable("too few reports for a label each")
-    worst = words.bound(min(others + 1, NUM_REPORTS_RANGE[1]))
-    asked = {"delta": (1 - _UNEVEN_SHARE) * delta}
-    fine = Precision(
-        grid_points=max(10, round(_LABEL_GRID * precision.grid_points)),
-        tolerance=_LABEL_BINS * precision.tolerance,
-    )
-    if uses > 1:
-        return composed_epsilon([Use(bound=worst, times=labels * uses)], **asked, precision=fine)
-    # One round has one domain: its epsilon is the largest of all that it may have.
-    found = 0.0
-    for bound in worst.bounds:
-        use = [Use(bound=bound, times=bound.changes)]
-        if found and or_infinite(composed_epsilon(use, **asked, precision=_COARSE)) <= found:
-            continue
-        epsilon = composed_epsilon(use, **asked, precision=fine)
-        if isinstance(epsilon, NotApplicable):
-            return epsilon
-        found = max(found, epsilon)
-    return found
+    return UserLevelEpsilon(groups=groups, slots=slots)
 
 
 def group_epsilon(

@@ -27,8 +27,6 @@ class LocalReports(Plan):
             epsilons add up. A layer's domain is that of the last one.
         is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
             the randomizers' epsilons are those of the client, and not of one item alone.
-        contributions_differ: Whether a client's contributions of a round are different values, but
-            for the dummy, which fills them up.
         validation_randomizer: What the last layer's contributions go through instead, whole, if
             that is another; with all their epsilons together.
         false_discovery_rate: Of what the validation round returns; 0 without one. All words that
@@ -42,7 +40,6 @@ class LocalReports(Plan):
 
     randomizers: tuple[OracleSpec, ...]
     is_of_whole_set: bool = False
-    contributions_differ: bool = False
     validation_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
     anonymity_k: int = 0
@@ -94,11 +91,6 @@ class LocalReports(Plan):
             raise InputError(
                 f"Expected votes_per_client={self.votes_per_client!r} in {where}, as planned, got "
                 f"{asked!r}."
-            )
-        if self.contributions_differ and not query.contributions_differ:
-            raise InputError(
-                f"Expected a query that clients contribute different values to in {where}, as "
-                f"planned, got {type(query).__name__}."
             )
         if self.is_subset_selection and query.randomizers != self.randomizers:
             raise InputError(

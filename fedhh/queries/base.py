@@ -77,11 +77,6 @@ class Query(ABC):
         """What each contribution is reported through; none where that is no frequency oracle."""
         return ()
 
-    @property
-    def contributions_differ(self) -> bool:
-        """Whether those of a client are different values of the randomizer, but for the dummy."""
-        return False
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ItemQuery(Query):
@@ -145,11 +140,6 @@ class PrefixQuery(ItemQuery):
     @property
     def randomizers(self) -> tuple[OracleSpec, ...]:
         return (self.oracle,)
-
-    @property
-    def contributions_differ(self) -> bool:
-        """Yes: see `fedhh.kernels.sampling.choose_contributions`."""
-        return True
 
     @property
     def client_votes(self) -> ClientVotes | None:

@@ -142,7 +142,6 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             [replace(self.planned_round(_CLIENTS, clients, *listed), opens_with_previous=True)],
             most_words=self.max_words,
             randomizers=(self._randomizer,),
-            contributions_differ=True,
         )
         return OptInBlend(
             layers=(

@@ -210,7 +210,6 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
             validation_randomizer=None,
-            contributions_differ=True,
         )
 
     @property

@@ -60,10 +60,10 @@ class PairLattice:
             below=pairs.below,
         )
 
-    def mean_excess(self, *, share: float, per_other: float, p: float = 0.5) -> float:
+    def mean_excess(self, *, share: float, per_other: float) -> float:
         """Return an upper bound on the expectation, within the bins, of an excess.
 
-        Of X ~ Bin(T, p), E[(X - T share - K per_other)_+] / T, at the counts of the bins.
+        Of X ~ Bin(T, 1/2), E[(X - T share - K per_other)_+] / T, at the counts of the bins.
         """
         rows = max(1, _ROWS_AT_ONCE // self.others.shape[1])
         inside = 0.0
@@ -71,7 +71,7 @@ class PairLattice:
             part = slice(start, start + rows)
             total = self.smallest[part]
             threshold = total * (share + per_other * self.others[part] / self.largest[part])
-            mean = np.einsum("ij,ij->i", self.weights[part], binomial_excess(total, threshold, p))
+            mean = np.einsum("ij,ij->i", self.weights[part], binomial_excess(total, threshold))
             inside += float(np.dot(self.probability[part], mean / total[:, 0]))
         return inside
 

@@ -141,20 +141,6 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
     delta: Delta = 1e-10,
     domain_size: DomainSize = None,
-    different: Annotated[
-        bool,
-        typer.Option(
-            "--different",
-            help="A client's contributions are different values, but for the dummy.",
-        ),
-    ] = False,
-    own_dummies: Annotated[
-        bool,
-        typer.Option(
-            "--own-dummies",
-            help="With --different: each of a client's dummies is another value, too.",
-        ),
-    ] = False,
     rounds: Annotated[
         int, typer.Option(help="Rounds in which a client takes part, of a window of collections.")
     ] = 1,
@@ -177,21 +163,14 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.parts import Opinions
     from fedhh.experiments.study.text_table import TextTable, round_up
-    from fedhh.validation import InputError
 
     _refuse_event(output_format)
-    if own_dummies and not different:
-        raise InputError("Expected --different with --own-dummies, got --own-dummies alone.")
-    if different and domain_size is None:
-        raise InputError("Expected --domain-size with --different, got none: it is about values.")
     found = account_user(
         local_epsilon=local_epsilon,
         num_clients=clients,
         max_items=max_items,
         delta=delta,
         domain_size=domain_size,
-        contributions_differ=different,
-        own_dummies=own_dummies,
         rounds=rounds,
         honest_share=honest_share,
         collusion=collusion_given(
@@ -204,20 +183,17 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     opinions = found.second_opinions() if second_opinion else None
     table = TextTable(
         title=f"central epsilon at delta {delta + found.added_delta:g}, user level, swap",
-        columns=("bound", "by groups", "by slots", "by labels", "smallest"),
+        columns=("bound", "by groups", "by slots", "smallest"),
         rows=tuple(
             (
                 name,
                 round_up(each.groups),
-                *(
-                    "not applicable" if isinstance(one, NotApplicable) else round_up(one)
-                    for one in (each.slots, each.labels)
-                ),
+                "not applicable" if isinstance(each.slots, NotApplicable) else round_up(each.slots),
                 round_up(each.epsilon),
             )
             for name, each in found.bounds.items()
         ),
-        note="Labels: a client's contributions are different values." if different else "",
+        note="",
     )
     parts: list[Part] = [table, *_honest(found.honest_clients, clients, "clients")]
     if opinions:
