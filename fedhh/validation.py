@@ -161,22 +161,11 @@ def require_choice(choices: Iterable[str], **values: str) -> None:
             raise InputError(f"Unknown {name} {shown(value)}{did_you_mean(str(value), known)}")
 
 
-_NEW_NAMES = {
-    "carry_words": "requery_words",
-    "delay_law": "delay_distribution",
-    "free_words": "terminated_beyond_eta",
-    "more-words": "adaptive-triehh",
-    "recount_share": "validation_share",
-}
-"""What names of settings have become."""
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the tail of an error message: the nearest known word, and all of them."""
     names = sorted(known)
     # Nobody mistypes that much, and comparing takes a time that grows with the word.
     word = word[:_LONGEST_SHOWN]
-    near = [new for new in (_NEW_NAMES.get(word),) if new in names]
-    near = near or difflib.get_close_matches(word, names, n=1)
+    near = difflib.get_close_matches(word, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"{hint} Known: {', '.join(names)}."

@@ -22,7 +22,6 @@ from fedhh.cli.attack import attack
 from fedhh.cli.audit.app import audit
 from fedhh.cli.data import data
 from fedhh.cli.line_width import forget_wrong_sizes
-from fedhh.cli.moved import answer_moved_names, new_option
 from fedhh.cli.options import QuietOption, VerboseOption
 from fedhh.cli.oracles import oracles
 from fedhh.cli.plan import plan
@@ -71,7 +70,6 @@ app.add_typer(audit, name="audit")
 app.add_typer(oracles, name="oracles")
 app.add_typer(data, name="data")
 app.add_typer(presets, name="presets")
-answer_moved_names(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -153,7 +151,7 @@ def _explain_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
         error.show()
         return 2
-    return _complain(new_option(error) or f"{error.format_message()} See --help.")
+    return _complain(f"{error.format_message()} See --help.")
 
 
 def _explain_plugin(error: PluginError) -> int:

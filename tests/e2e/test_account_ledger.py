@@ -123,8 +123,6 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     [
         ((), "one of SOURCE, --rules, and rules of your own"),
         (("--rules", "apple", "--use-case", "a=1:1"), "one of SOURCE"),
-        (("--run", "small"), "SOURCE, without an option"),
-        (("--preset", "apple"), "another name now: --rules."),
         (("--rules", "appel"), "did you mean 'apple'"),
         (("--rules", "apple", "--days", "0"), "days >= 1, got days=0"),
         (("--rules", "apple", "--days", "99999"), "days <= 3650"),

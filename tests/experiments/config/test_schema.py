@@ -23,8 +23,8 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
     ("setting", "message"),
     [
         (
-            "protocol.recount_share=0.1",
-            "unknown key protocol.recount_share; did you mean 'validation_share'?",
+            "protocol.validate_share=0.1",
+            "unknown key protocol.validate_share; did you mean 'validation_share'?",
         ),
         ("protocol.eta_maxx=3", "unknown key protocol.eta_maxx; did you mean 'eta_max'?"),
         ("eta_max=3", "unknown key eta_max; did you mean protocol.eta_max?"),
