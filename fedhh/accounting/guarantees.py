@@ -119,7 +119,7 @@ class Guarantee:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
         """Return the guarantee that `to_dict` made this of."""
-        composed = content.get("composed")  # Results of before lack it.
+        composed = content["composed"]
         names = (field.name for field in fields(cls) if field.name != "composed")
         known = {name: content[name] for name in names}
         known["composed"] = None if composed is None else Composed(**composed)

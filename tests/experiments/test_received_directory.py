@@ -130,7 +130,7 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     record = json.loads(path.read_text())
     del record["stated_protocol"]
     path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match=r"written by an older fedhh.*run it again"):
+    with pytest.raises(InputError, match=r"result\.json is damaged.*stated_protocol"):
         call("show", received / "run")
     assert not (sent / MARK).exists()
 

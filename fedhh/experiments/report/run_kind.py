@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from fedhh.experiments.report.run_tables import brief_of, run_parts
 from fedhh.experiments.run.directory import BASELINES, CALENDAR, NAME, runs_in
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
-from fedhh.experiments.study.directory import RESULT
 from fedhh.experiments.study.kinds import (
     Asked,
     Drawing,
@@ -28,15 +27,12 @@ from fedhh.experiments.study.kinds import (
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.parts import Opinions, Part
 from fedhh.experiments.study.request import Request, Source
-from fedhh.experiments.study.resume import IDENTITY
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.settings import AUTO
-from fedhh.system.files import is_there
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
     from fedhh.experiments.run.study import RunStudy
 
 
@@ -80,10 +76,6 @@ class RunKind(Kind):
         yield from brief_of(stored[0].result, _comparison(stored) if len(stored) > 1 else None)
         yield from places(directory)
 
-    def is_finished(self, directory: Path) -> bool:
-        """Return whether an older fedhh has finished a run there."""
-        return is_there(directory / RESULT) and not is_there(directory / IDENTITY)
-
     def table(self, directory: Path) -> TextTable:
         stored = _stored(directory)
         table = _comparison(stored)
@@ -107,10 +99,10 @@ class RunKind(Kind):
     def parts(self, directory: Path, asked: Asked) -> Iterator[Part]:
         """Yield all of each run, then all next to each other."""
         stored = _stored(directory)
-        for folder, each in zip(runs_in(directory), stored, strict=True):
+        for each in stored:
             yield from run_parts(each.result, num_words=asked.words)
             if asked.second_opinion:
-                yield Opinions(_opinions(each.result, folder))
+                yield Opinions(each.result.second_opinion())
         if len(stored) > 1:
             yield _comparison(stored)
 
@@ -119,7 +111,7 @@ class RunKind(Kind):
         records = [read_record(folder) for folder in folders]
         if asked.second_opinion:
             for record, folder in zip(records, folders, strict=True):
-                opinions = _opinions(read_result(folder).result, folder)
+                opinions = read_result(folder).result.second_opinion()
                 record["second_opinion"] = [each.to_dict() for each in opinions]
         record, *others = records
         if others:
@@ -151,15 +143,6 @@ def _draw(directory: Path, result: RunResult) -> None:
 
 def _stored(directory: Path) -> list[StoredResult]:
     return [read_result(folder) for folder in runs_in(directory)]
-
-
-def _opinions(result: RunResult, directory: Path) -> Sequence[SecondOpinion]:
-    if any("composed" not in each for each in read_record(directory)["privacy"]["guarantees"]):
-        raise InputError(
-            f"{directory} was written by an older fedhh, which did not say what it composed; run "
-            "it again."
-        )
-    return result.second_opinion()
 
 
 def _comparison(stored: list[StoredResult]) -> TextTable:

@@ -45,8 +45,7 @@ _ALL = "all"
 _OURS = "this sweep"
 _ASIDE = 0.13
 """By how much marks of others stand aside, of the distance of two points."""
-_CENTRAL = ("central_epsilon_before_run", "central_epsilon")
-"""What can be claimed before the run; results of earlier versions have what holds after it."""
+_CENTRAL = "central_epsilon_before_run"
 _LOCAL = "privacy.local_epsilon"
 _WIDE_LOG_SPAN = 1000
 
@@ -110,25 +109,18 @@ def draw_gains(gains: pd.DataFrame, layout: Layout, *, title: str, failed: int =
 
 def has_tradeoff(grid: pd.DataFrame) -> bool:
     """Return whether there are finite central epsilons that differ by more than a percent."""
-    central = _central(grid)
-    if central is None:
+    if _CENTRAL not in grid:
         return False
-    finite = grid[central][np.isfinite(grid[central].astype(float))]
+    finite = grid[_CENTRAL][np.isfinite(grid[_CENTRAL].astype(float))]
     return bool(len(finite) and finite.max() > 1.01 * finite.min())
-
-
-def _central(table: pd.DataFrame) -> str | None:
-    return next((name for name in _CENTRAL if name in table), None)
 
 
 @styled
 def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: int = 0) -> Figure:
     """Return coverage against central epsilon, one line per combination of ``layout.by``."""
-    central = _central(table)
-    assert central is not None
-    finite = table[np.isfinite(table[central].astype(float)) & ~table["beside_grid"]]
+    finite = table[np.isfinite(table[_CENTRAL].astype(float)) & ~table["beside_grid"]]
     rows = summarize(finite, layout.settings, "coverage")
-    rows["central"] = summarize(finite, layout.settings, central)["mean"]
+    rows["central"] = summarize(finite, layout.settings, _CENTRAL)["mean"]
     names = [label for label, _ in _lines_of(rows, layout)]
     if len(names) > MOST_LINES:
         raise InputError(
@@ -160,7 +152,7 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
             axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
     deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
-    label_axes(panels, f"{axis_label(central)} (delta = {deltas})", axis_label("coverage"))
+    label_axes(panels, f"{axis_label(_CENTRAL)} (delta = {deltas})", axis_label("coverage"))
     scale_y(panels, "coverage")
     put_legend(figure, layout)
     finish(figure, rows["seeds"], title, failed)

@@ -93,7 +93,7 @@ class Checkpoint:
 class RoundRecords:
     """What a server heard of the candidates, round by round, in memory and in a folder.
 
-    Rounds before a resume that are not in the folder, since an older fedhh asked them, are missing.
+    Rounds whose questions are about no prefixes have none.
     """
 
     def __init__(self, folder: Path, num_rounds: int) -> None:

@@ -82,8 +82,7 @@ class Metrics:
             protocols without local privacy.
         ceiling_words: How many words that round finds.
         share_of_ceiling: ``coverage`` over ``ceiling_coverage``; None where that is None or 0.
-        alphabet_size: Symbols of the protocol's alphabet, the end symbol included; None in results
-            of an older fedhh.
+        alphabet_size: Symbols of the protocol's alphabet, the end symbol included.
         mean_word_length: Mean over contributions of the symbols of their words, of those that the
             protocol could spell; None where there is none.
     """
@@ -122,7 +121,7 @@ class Metrics:
     ceiling_coverage: float | None = None
     ceiling_words: int | None = None
     share_of_ceiling: float | None = None
-    alphabet_size: int | None = None
+    alphabet_size: int
     mean_word_length: float | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
             "max_items": _whole(stated["max_items"]),
             "padded": bool(stated["padded"]),
             "reuses_clients": bool(stated["reuses_clients"]),
-            "num_apart": _whole(stated.get("num_apart", 0)),
+            "num_apart": _whole(stated["num_apart"]),
         }
         plan = Plan(**shared)
         if stated["local_epsilon"] is not None:
@@ -97,7 +97,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
                 spent=float(stated["local_epsilon"]),
                 is_of_whole_set=bool(stated["is_of_whole_set"]),
                 false_discovery_rate=float(stated["false_discovery_rate"]),
-                votes_per_client="one" if stated.get("votes_per_client") == "one" else "all",
+                votes_per_client="one" if stated["votes_per_client"] == "one" else "all",
             )
         return cls(
             title=str(statement["title"]),

@@ -58,7 +58,7 @@ LAYERS: Schema = {
 CANDIDATE_ROWS: Schema = {
     "pass": "int", "layer": "int", "prefix": "text", "is_word": "bool", "votes": "int",
     "threshold": "int", "z": "float", "estimate": "float", "std_error": "float",
-    "true_clients": "int", "fate": "text", "stands_for": "float",
+    "posterior": "float", "true_clients": "int", "fate": "text", "stands_for": "float",
 }  # fmt: skip
 VOTE_RANGES: Schema = {
     "pass": "int", "layer": "int", "votes_from": "int", "votes_to": "int", "kept_real": "int",
@@ -66,14 +66,10 @@ VOTE_RANGES: Schema = {
 }  # fmt: skip
 MISSED_WORDS: Schema = {
     "word": "text", "true_clients": "int", "true_count": "int", "why": "text", "pass": "int",
-    "layer": "int", "votes": "int", "threshold": "int",
+    "layer": "int", "votes": "int", "threshold": "int", "posterior": "float",
 }  # fmt: skip
-_SOME: Schema = {
-    "posterior": "float", FAKE_VOTES: "int", BY_FAKES: "bool",
-    **dict.fromkeys(OF_FAKES, "int"),
-}  # fmt: skip
-"""Columns of tables of candidates that not all runs have: older versions did not write the first,
-and the others are of runs with fake clients."""
+_OF_FAKES: Schema = {FAKE_VOTES: "int", BY_FAKES: "bool", **dict.fromkeys(OF_FAKES, "int")}
+"""Columns that tables of candidates have in runs with fake clients."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,7 +141,7 @@ def _read_result(directory: Path) -> StoredResult:
 
 
 def _candidates(directory: Path) -> CandidateRecord | None:
-    """Return the record of candidates; None of a run that has none, or of an older fedhh's."""
+    """Return the record of candidates; None of a run that has none."""
     paths = [directory / f"{name}.parquet" for name in (CANDIDATES, VOTES, MISSED)]
     if not all(path.exists() for path in paths):
         return None
@@ -154,7 +150,7 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     candidates, votes, missed = (
         frame_of(
             table,
-            {**schema, **{key: _SOME[key] for key in _SOME if key in table.schema.names}},
+            {**schema, **{k: kind for k, kind in _OF_FAKES.items() if k in table.schema.names}},
             path,
         )
         for table, schema, path in zip(tables, schemas, paths, strict=True)
@@ -173,9 +169,4 @@ def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
             protocol = None
     if protocol is not None:
         return protocol
-    if STATEMENT not in record:
-        raise InputError(
-            f"The run of {config.protocol.name!r} was written by an older fedhh, which did not "
-            "state what tables need of code that is not fedhh's; run it again."
-        )
     return StatedProtocol.of(record[STATEMENT])

@@ -198,7 +198,7 @@ class Kind(ABC):
             yield Line(line, is_whole=True)
 
     def is_finished(self, directory: Path) -> bool:
-        """Return whether a directory whose `RESULT` says no kind holds a finished one."""
+        """Return whether a directory without `RESULT` holds a finished one."""
         return False
 
     @abstractmethod
@@ -283,13 +283,14 @@ def kind_of_table(table: Mapping[str, Any]) -> str:
 
 def kind_of(directory: Path) -> Kind | None:
     """Return the kind of what is finished in a directory; None if nothing is."""
-    word = _word_of(directory)
-    if word is None:
+    path = directory / RESULT
+    if not is_there(path):
         return next((kind for kind in all_kinds() if kind.is_finished(directory)), None)
-    if word not in KINDS:
+    word = read_json(path).get(KIND)
+    if word not in list(KINDS):
         raise InputError(
-            f"{directory / RESULT} is of the kind {shown(word)}, expected one of "
-            f"{', '.join(KINDS)}; perhaps a newer fedhh wrote it."
+            f"{path} is of the kind {shown(word)}, expected one of {', '.join(KINDS)}; it is "
+            "damaged, or of another version of fedhh."
         )
     return find(word)
 
@@ -310,13 +311,3 @@ def nothing_finished(directory: Path) -> InputError:
         f"{directory} holds nothing that is finished; go on with fedhh "
         f"{'run' if kind is None else kind.command} --resume --out, if it was stopped."
     )
-
-
-def _word_of(directory: Path) -> str | None:
-    """Return the word of the kind that a directory says; None if it says none."""
-    path = directory / RESULT
-    try:
-        word = read_json(path).get(KIND) if is_there(path) else None
-    except InputError:  # Damaged: whose kind is asked next says how.
-        return None
-    return word if isinstance(word, str) else None

@@ -13,7 +13,7 @@ import pandas as pd
 from fedhh.accounting.sources import BASIC
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.explorer.study_page import chart, study_page
-from fedhh.experiments.study.directory import CONFIG, RESULT
+from fedhh.experiments.study.directory import CONFIG
 from fedhh.experiments.study.kinds import Asked, Drawing, Drawn, Kind, LivePage
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.parts import Line, Part
@@ -94,9 +94,6 @@ class RepeatedKind(Kind):
             return _charts(periods_table(outcome), classes_table(outcome, words))
 
         return live_study(title, charts)
-
-    def is_finished(self, directory: Path) -> bool:
-        return is_there(directory / RESULT) and is_there(directory / IDENTITY)
 
     def table(self, directory: Path) -> TextTable:
         return stated_table(read_result(directory), directory)[0]
@@ -277,13 +274,8 @@ def stated_table(record: dict[str, Any], directory: Path) -> tuple[TextTable, li
     """Return the table of a finished ``result.json``, and its lines on periods without a run.
 
     Raises:
-        InputError: The record is damaged, or of an older fedhh, which did not keep the table.
+        InputError: The record is damaged.
     """
-    if "table" not in record:
-        raise InputError(
-            f"{directory} was written by an older fedhh, which did not keep its table; print it "
-            "with fedhh longitudinal run --resume --out DIR, or its numbers with --format json."
-        )
     try:
         stated = record["table"]
         columns, rows = _texts(stated["columns"]), tuple(map(_texts, stated["rows"]))

@@ -219,7 +219,7 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["run", "sweep", "pipeline", "repeated-collection"])
-def test_a_directory_says_its_kind_and_older_ones_are_recognized(made, tmp_path, word):
+def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_path, word):
     directory = tmp_path / "copy"
     shutil.copytree(made / {"repeated-collection": "months"}.get(word, word), directory)
     expected = type(kinds.find(word))
@@ -230,10 +230,9 @@ def test_a_directory_says_its_kind_and_older_ones_are_recognized(made, tmp_path,
         return
     record = json.loads(file.read_text())
     assert record["kind"] == word
-    if word == "pipeline":  # It has always said so.
-        return
     file.write_text(json.dumps({key: part for key, part in record.items() if key != "kind"}))
-    assert type(kinds.kind_of(directory)) is expected
+    with pytest.raises(InputError, match="is of the kind None, expected one of run, sweep"):
+        kinds.kind_of(directory)
 
 
 def test_figures_of_a_repeated_collection_are_drawn_from_its_tables(made, tmp_path, capsys):

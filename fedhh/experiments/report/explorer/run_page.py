@@ -37,8 +37,8 @@ _WORDS = (
 )  # fmt: skip
 
 _NO_CANDIDATES = (
-    "This run's directory has no outcomes of its candidates: it was written by an older "
-    "fedhh, or its protocol asks for no prefixes. Trie, votes and the search for a word need that."
+    "This run has no outcomes of candidates, since its protocol asks for no prefixes. Trie, votes "
+    "and the search for a word need them."
 )
 
 
