@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from fedhh.longitudinal.ledger.macos import (
-    BUDGETS,
     HOUR,
-    REPORTS,
     MacosDevice,
     loss_by_day,
     most_within,
@@ -120,20 +118,15 @@ def test_the_worked_example_of_section_4_2_3(hour: int) -> None:
 
 
 def test_never_more_than_balances_and_reports_allow() -> None:
-    """Random days: sleep, odd first runs, many languages; every limit of section 4.2.1 holds."""
+    """Random days, many languages; every limit of section 4.2.1 holds."""
     system = MACOS_10_12_3
     keys = [*EMOJIS, *FOUR, "com.apple.health.datatypes", "com.apple.keyboard.LocalWords.en_US"]
     reached = 0.0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        first = {task: int(rng.integers(0, 2 * DAY)) for task in (BUDGETS, REPORTS)}
-        device = MacosDevice(system, first_runs=first)
+        device = MacosDevice(system)
         while device.now < 25 * DAY:
-            step = device.now + int(rng.integers(1, DAY))
-            if rng.random() < 0.3:
-                device.sleep(step)
-            else:
-                device.advance(step, rng=rng)
+            device.advance(device.now + int(rng.integers(1, DAY)), rng=rng)
             device.add(keys[rng.integers(len(keys))], int(rng.integers(0, 30)))
             assert min(device.balances.values()) >= 0
         paid: Counter[str] = Counter()
@@ -162,23 +155,16 @@ def test_balances_roll_over_and_health_rises_weekly() -> None:
     assert device.balances[DEFAULT] == 1
 
 
-def test_a_sleeping_machine_gets_all_its_days_at_once() -> None:
+def test_over_a_sleep_a_balance_is_session_amount_times_days() -> None:
     device, rng = MacosDevice(MACOS_10_12_3), np.random.default_rng(0)
-    device.sleep(5 * DAY + HOUR)
-    assert device.balances[EMOJI] == 1
-    device.advance(5 * DAY + HOUR, rng=rng)
-    assert device.balances[EMOJI] == 6
+    device.now = 5 * DAY + HOUR  # Nothing ran since opt-in.
+    assert device.balances[DEEP_LINK] == 10
+    device.advance(device.now, rng=rng)
+    assert device.balances[EMOJI] == 1 + 5
+    assert device.balances[DEEP_LINK] == 10 + 10 * 5
     # The hour beyond the fifth day counts: the sixth is over 23 hours after waking, seen at 24.
     device.advance(6 * DAY + HOUR, rng=rng)
-    assert device.balances[EMOJI] == 7
-    # One report on waking, the next 18 hours later, none for those slept through.
-    for key in EMOJIS:
-        device.add(key, 3)
-    device.advance(7 * DAY + 13 * HOUR, rng=rng)
-    assert [report.at // HOUR for report in device.reports] == [
-        5 * 24 + 1 + 2 * 18,
-        5 * 24 + 1 + 3 * 18,
-    ]
+    assert device.balances[EMOJI] == 1 + 6
 
 
 def test_epsilon_max_and_priorities() -> None:
@@ -236,42 +222,13 @@ def test_choice_among_records_is_random_and_seeded() -> None:
     assert chosen(3) == chosen(3)
 
 
-def test_deletions() -> None:
+def test_records_older_than_two_weeks_are_never_sent() -> None:
     device, rng = MacosDevice(IOS_10_1_1), np.random.default_rng(0)
-    device.add(EMOJIS[0], 5)
-    device.advance(18 * HOUR, rng=rng)
-    assert (len(device.waiting), device.num_stored, device.num_files) == (4, 5, 1)
-    device.advance(24 * HOUR, rng=rng)
-    assert device.num_stored == 4  # Culled.
-    device.advance(14 * DAY + 13 * HOUR, rng=rng)
-    assert len(device.reports) == 5
-    late = MacosDevice(IOS_10_1_1)
-    late.add(DEEP, 200)
-    late.advance(14 * DAY + 11 * HOUR, rng=rng)
-    kept = len(late.waiting)
-    assert kept == 200 - 10 * 15
-    late.advance(14 * DAY + 12 * HOUR, rng=rng)
-    assert not late.waiting  # Older than two weeks.
-    # At day 14, files of the first week were removed.
-    assert late.num_files == sum(report.at >= 7 * DAY for report in late.reports)
-    assert late.num_files < len(late.reports)
-    small = MacosDevice(IOS_10_1_1, most_records=3)
-    small.add(DEEP, 30)
-    small.advance(12 * HOUR, rng=rng)
-    assert len(small.waiting) == 3
-
-
-def test_an_upgrade_brings_new_budgets_and_drops_old_records() -> None:
-    device, rng = MacosDevice(MACOS_10_12_1), np.random.default_rng(0)
-    device.add(NEW_WORD, 4)
-    device.advance(10 * HOUR, rng=rng)
-    device.upgrade(MACOS_10_12_3)
-    assert device.balances[HEALTH] == 2
-    assert device.balances[NEW_WORDS] == 1
-    device.advance(25 * HOUR, rng=rng)
+    device.add(DEEP, 200)
+    device.advance(14 * DAY + 11 * HOUR, rng=rng)
+    assert len(device.waiting) == 200 - 10 * 15
+    device.advance(14 * DAY + 12 * HOUR, rng=rng)
     assert not device.waiting
-    assert not device.reports
-    assert device.balances[NEW_WORDS] == 1 + 2
 
 
 def test_presets_are_complete() -> None:
@@ -290,12 +247,8 @@ def test_bad_input_is_one_line() -> None:
     device = MacosDevice(MACOS_10_12_3)
     device.advance(DAY, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="time goes forward"):
-        device.sleep(DAY - 1)
-    with pytest.raises(InputError, match="time goes forward"):
         device.advance(0, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match=r"Unknown KeyName 'com\.apple\.nothing'"):
         device.add("com.apple.nothing")
-    with pytest.raises(InputError, match="Unknown task"):
-        MacosDevice(MACOS_10_12_3, first_runs={"Reports": 1})
     with pytest.raises(InputError, match="Unknown BudgetKeyName"):
         MACOS_10_12_3.without(["emoji"])

@@ -1,15 +1,16 @@
-"""The budget manager of macOS 10.12 as it was audited: balances, reports, deletions.
+"""The budget manager of macOS 10.12 as it was audited: balances and reports.
 
 A deterministic state machine; time is an argument, in seconds, and chance an rng. Sections are of
 Tang, Korolova, Bai, Wang, Wang (2017). What they leave open is chosen so, and said in
 `Configuration.notes` or here:
 
-* Each task first runs one interval after opt-in, unless said otherwise.
-* Of tasks due at the same moment, balances rise first, then a report is made, then deletions run:
-  the order in which most is sent.
-* A task that came due while the machine slept runs once on waking, and next one interval later.
+* Each task first runs one interval after opt-in.
+* Of tasks due at the same moment, balances rise first, then a report is made, then old records are
+  deleted: the order in which most is sent.
 * A balance rises for whole sessions; the rest of a session counts towards the next one, so that
-  sleeping costs no budget.
+  tasks that run late, as after a sleep, cost no budget.
+* What the device keeps of sent records (StorageCulling, ReportFilesMaintenance) is left out: it
+  decides nothing about what is sent.
 * At most 40 of SessionAmount count in a report (section 4.2.1); balances rise by all of it. Section
   5.2 may be read otherwise, and no configuration that was shipped has more than 40.
 * Among candidates, a lower SubmissionPriority goes first, and equal ones in random order.
@@ -25,26 +26,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.longitudinal.ledger.macos_presets import DAY, NEVER_SENT, Configuration
-from fedhh.validation import InputError, did_you_mean, require_at_least
+from fedhh.validation import InputError, require_at_least
 
 HOUR = 3_600
-BUDGETS, REPORTS, STORAGE, CULLING, FILES = (
-    "PrivacyBudgetMaintenance",
-    "ReportGenerator",
-    "StorageMaintenance",
-    "StorageCulling",
-    "ReportFilesMaintenance",
-)
+BUDGETS, REPORTS, STORAGE = "PrivacyBudgetMaintenance", "ReportGenerator", "StorageMaintenance"
 INTERVALS: Mapping[str, int] = {
     BUDGETS: 24 * HOUR,  # Section 4.2.2.
     REPORTS: 18 * HOUR,  # Section 4.2.1.
     STORAGE: 12 * HOUR,  # Section 5.1.
-    CULLING: 24 * HOUR,  # Section 5.1.
-    FILES: 24 * HOUR,  # Section 5.1.
 }
-"""The five periodic tasks (Figure 10), in the order in which those due together run."""
+"""Periodic tasks (Figure 10), in the order in which those due together run."""
 RECORD_DAYS = 14
-"""Records older than two weeks are deleted, sent or not (section 5.1)."""
+"""Records older than two weeks are deleted (section 5.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +50,6 @@ class StoredRecord:
         epsilon: With which it was privatized.
         priority: SubmissionPriority.
         created: When, in seconds.
-        version: Name of the configuration by which it was made.
     """
 
     key_name: str
@@ -65,7 +57,6 @@ class StoredRecord:
     epsilon: float
     priority: int
     created: int
-    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +74,7 @@ class Report:
 class MacosDevice:
     """A device under the budget manager, from opt-in on.
 
-    `add` stores events now, `advance` lets time pass with all tasks, `sleep` without any.
+    `add` stores events now, `advance` lets time pass.
 
     Attributes:
         configuration: Of its system.
@@ -93,27 +84,8 @@ class MacosDevice:
         reports: All reports sent, in order of time.
     """
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        *,
-        first_runs: Mapping[str, int] | None = None,
-        most_records: int | None = None,
-    ) -> None:
-        """Opt in: every balance starts with its SessionAmount (section 4.2.2).
-
-        Args:
-            configuration: Of its system.
-            first_runs: Seconds after opt-in at which tasks first run, by their name.
-            most_records: Records that the database holds after StorageMaintenance, the newest;
-                None for no limit (section 5.1 prints none).
-        """
-        if most_records is not None:
-            require_at_least(1, most_records=most_records)
-        for task, first in (first_runs or {}).items():
-            if task not in INTERVALS:
-                raise InputError(f"Unknown task {task!r}{did_you_mean(task, INTERVALS)}")
-            require_at_least(0, **{f"first run of {task}": first})
+    def __init__(self, configuration: Configuration) -> None:
+        """Opt in: every balance starts with its SessionAmount (section 4.2.2)."""
         self.configuration = configuration
         self.now = 0
         self.balances = {
@@ -122,19 +94,7 @@ class MacosDevice:
         self.waiting: list[StoredRecord] = []
         self.reports: list[Report] = []
         self._updated = dict.fromkeys(self.balances, 0)
-        self._due = {**INTERVALS, **(first_runs or {})}
-        self._most_records = most_records
-        self._submitted: list[StoredRecord] = []
-        self._files: list[Report] = []
-
-    @property
-    def num_stored(self) -> int:
-        """Records in the database, those included that were sent and not yet culled."""
-        return len(self.waiting) + len(self._submitted)
-
-    @property
-    def num_files(self) -> int:
-        return len(self._files)
+        self._due = dict(INTERVALS)
 
     def add(self, key_name: str, number: int = 1) -> None:
         """Store privatized records of events that happen now.
@@ -150,13 +110,13 @@ class MacosDevice:
             epsilon=properties.epsilon,
             priority=properties.priority,
             created=self.now,
-            version=self.configuration.name,
         )
         self.waiting += [record] * number
 
     def advance(self, until: int, *, rng: np.random.Generator) -> None:
-        """Let time pass, awake, until some seconds; what is due until then, inclusive, runs."""
-        self._check(until)
+        """Let time pass until some seconds; what is due until then, inclusive, runs."""
+        if until < self.now:
+            raise InputError(f"Expected a time >= {self.now}, got {until}; time goes forward.")
         order = list(INTERVALS)
         while True:
             task = min(order, key=lambda name: (max(self._due[name], self.now), order.index(name)))
@@ -167,41 +127,14 @@ class MacosDevice:
             self._due[task] = self.now + INTERVALS[task]
         self.now = until
 
-    def sleep(self, until: int) -> None:
-        """Let time pass without any task, until some seconds that are not before `now`."""
-        self._check(until)
-        self.now = until
-
-    def upgrade(self, configuration: Configuration) -> None:
-        """Go on with another version: new budgets start with their SessionAmount.
-
-        Records of the old version are sent no more, and StorageCulling deletes them (section 5.1).
-        """
-        self.configuration = configuration
-        for name, budget in configuration.budgets.items():
-            self.balances.setdefault(name, budget.session_amount)
-            self._updated.setdefault(name, self.now)
-
     def _run(self, task: str, rng: np.random.Generator) -> None:
         if task == BUDGETS:
             self._raise_balances()
         elif task == REPORTS:
             self._make_report(rng)
-        elif task == STORAGE:
+        else:
             oldest = self.now - RECORD_DAYS * DAY
             self.waiting = [each for each in self.waiting if each.created >= oldest]
-            self._submitted = [each for each in self._submitted if each.created >= oldest]
-            if self._most_records is not None:
-                self._submitted = self._submitted[-self._most_records :]
-                room = self._most_records - len(self._submitted)
-                self.waiting = self.waiting[-room:] if room else []
-        elif task == CULLING:
-            self._submitted = []
-            version = self.configuration.name
-            self.waiting = [each for each in self.waiting if each.version == version]
-        else:
-            oldest = self.now - self.configuration.report_file_days * DAY
-            self._files = [each for each in self._files if each.at >= oldest]
 
     def _raise_balances(self) -> None:
         """Add SessionAmount for every whole session since the last time (section 4.2.2)."""
@@ -213,11 +146,11 @@ class MacosDevice:
             self._updated[name] += sessions * budget.session_seconds
 
     def _make_report(self, rng: np.random.Generator) -> None:
-        """Select records within every limit, mark them as submitted, and pay (section 4.2.1)."""
+        """Send records within every limit, and pay (section 4.2.1)."""
         chosen: set[int] = set()
         of_budget: dict[str, list[int]] = {name: [] for name in self.configuration.budgets}
         for index, record in enumerate(self.waiting):
-            if record.priority < NEVER_SENT and record.version == self.configuration.name:
+            if record.priority < NEVER_SENT:
                 of_budget[record.budget].append(index)
         for name, budget in self.configuration.budgets.items():
             candidates = of_budget[name]
@@ -236,14 +169,7 @@ class MacosDevice:
             return
         records = tuple(self.waiting[index] for index in sorted(chosen))
         self.waiting = [each for index, each in enumerate(self.waiting) if index not in chosen]
-        self._submitted += records
-        report = Report(at=self.now, records=records)
-        self.reports.append(report)
-        self._files.append(report)
-
-    def _check(self, until: int) -> None:
-        if until < self.now:
-            raise InputError(f"Expected a time >= {self.now}, got {until}; time goes forward.")
+        self.reports.append(Report(at=self.now, records=records))
 
 
 def most_within(reports: Sequence[Report], seconds: int) -> float:
@@ -279,7 +205,7 @@ def simulate(
     key_names: int = 1,
     rng: np.random.Generator,
 ) -> MacosDevice:
-    """Return a device that was awake for some days, the same things happening on each.
+    """Return a device after some days, the same things happening on each.
 
     Args:
         configuration: Of its system.

@@ -116,7 +116,6 @@ class Configuration:
             longest beginning that fits decides.
         key_properties: By PropertiesName.
         budgets: By BudgetKeyName.
-        report_file_days: Days until a report file is removed: 30 on macOS, 7 on iOS (5.1, 5.4).
         notes: What the paper leaves open, or says besides.
     """
 
@@ -124,7 +123,6 @@ class Configuration:
     key_names: Mapping[str, str]
     key_properties: Mapping[str, KeyProperties]
     budgets: Mapping[str, BudgetProperties]
-    report_file_days: int = 30
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -264,7 +262,6 @@ MACOS_10_12_1 = replace(
 IOS_10_1_1 = replace(
     MACOS_10_12_1,
     name="ios-10.1.1",
-    report_file_days=7,  # Section 5.4.
     notes=(_UNSAID, "Its files were identical to those of macOS 10.12.1 (section 5.4)."),
 )
 """iOS 10.1.1, where deep links are sent."""
