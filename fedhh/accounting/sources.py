@@ -22,8 +22,6 @@ PADDED_SAMPLE = "padding and sampling, after Wang, Li, Jha (2018) (docs/accounti
 RAPPOR = "Erlingsson, Pihur, Korolova (2014), epsilon_1 of one report"
 
 BASIC = "basic composition: epsilons add up (Dwork, Roth 2014, Theorem 3.14)"
-ADVANCED_2010 = "Dwork, Rothblum, Vadhan (2010), Theorem III.3, summed over records"
-ADVANCED = "Kairouz, Oh, Viswanath (2015), Theorem 3.5"
 OPTIMAL = (
     "optimal composition of pure privacy (Kairouz, Oh, Viswanath 2015, Theorem 3.3; Murtagh, "
     "Vadhan 2016), by privacy-loss distributions of randomized responses"

@@ -1,4 +1,4 @@
-"""Composition of pure local privacy: the epsilons of many records, added up in four ways.
+"""Composition of pure local privacy: the epsilons of many records, added up or composed.
 
 A record with epsilon tells its reader at most what randomized response with that epsilon tells
 (Kairouz, Oh, Viswanath 2015). So the privacy-loss distribution of a randomized response is that of
@@ -47,50 +47,12 @@ def basic_composition(epsilons: Sequence[float], counts: Numbers) -> Floats:
     Returns:
         ``(...) float64``.
     """
-    return _weighted(counts, np.asarray(epsilons, dtype=np.float64))
-
-
-def early_advanced_composition(
-    epsilons: Sequence[float], counts: Numbers, *, delta: float
-) -> Floats:
-    """Return sqrt(2 ln(1/delta) sum epsilon**2) + sum epsilon (e**epsilon - 1).
-
-    Dwork, Rothblum, Vadhan (2010), Theorem III.3 (Dwork, Roth 2014, Theorem 3.20), with sums over
-    records in place of k times one of them. For epsilons above 1 it is mostly above the plain sum.
-
-    Args:
-        epsilons: As in `basic_composition`.
-        counts: As there.
-        delta: From 1e-14 to 0.1.
-    """
-    check_delta(delta)
-    each = np.asarray(epsilons, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        means = each * np.expm1(each)
-    squares = _weighted(counts, each**2)
-    return _weighted(counts, means) + np.sqrt(2 * math.log(1 / delta) * squares)
-
-
-def advanced_composition(epsilons: Sequence[float], counts: Numbers, *, delta: float) -> Floats:
-    """Return the heterogeneous bound of Kairouz, Oh, Viswanath (2015), Theorem 3.5.
-
-    The smallest of the sum of the epsilons and, with a = sum epsilon tanh(epsilon / 2) and
-    s = sum epsilon**2, of a + sqrt(2 s ln(e + sqrt(s) / delta)) and a + sqrt(2 s ln(1 / delta)).
-    For equal epsilons this is their Theorem 3.4.
-
-    Args:
-        epsilons: As in `basic_composition`.
-        counts: As there.
-        delta: From 1e-14 to 0.1.
-    """
-    check_delta(delta)
-    each = np.asarray(epsilons, dtype=np.float64)
-    means = _weighted(counts, each * np.tanh(each / 2))
-    squares = _weighted(counts, each**2)
-    logs = np.minimum(np.log(math.e + np.sqrt(squares) / delta), math.log(1 / delta))
-    with np.errstate(invalid="ignore"):
-        bound = means + np.sqrt(2 * squares * logs)
-    return np.minimum(basic_composition(epsilons, counts), bound)
+    values = np.asarray(epsilons, dtype=np.float64)
+    infinite = np.isinf(values)
+    sums = counts @ np.where(infinite, 0.0, values)
+    if infinite.any():
+        sums = np.where(counts[..., infinite].any(axis=-1), np.inf, sums)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def optimal_composition(
@@ -169,12 +131,3 @@ def whole_multiples(epsilons: Sequence[float]) -> list[int]:
         for ratio, each in zip(ratios, epsilons, strict=True)
     )
     return [int(ratio * parts) for ratio in ratios] if exact else []
-
-
-def _weighted(counts: Numbers, values: Floats) -> Floats:
-    """Return sums of ``counts`` times values, where no record costs nothing, infinite or not."""
-    infinite = np.isinf(values)
-    sums = counts @ np.where(infinite, 0.0, values)
-    if infinite.any():
-        sums = np.where(counts[..., infinite].any(axis=-1), np.inf, sums)
-    return np.asarray(sums, dtype=np.float64)

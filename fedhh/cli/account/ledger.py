@@ -74,7 +74,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
         typer.Option(help="Audited systems: events of each name on a busy day; 10 if not said."),
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Of advanced and PLD composition, 1e-14 to 0.1.")
+        float, typer.Option(help="Of optimal (PLD) composition, 1e-14 to 0.1.")
     ] = 1e-10,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
@@ -83,8 +83,8 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
 ) -> None:
     """What a device loses per record, event, day, 24 hours and in all: local privacy.
 
-    By the sum of epsilons, by advanced and by optimal (PLD) composition, of each use case and of
-    all together. An audited system is also run, day by day, as its worst-case device.
+    By the sum of epsilons and by optimal (PLD) composition, of each use case and of all together.
+    An audited system is also run, day by day, as its worst-case device.
 
     Example: fedhh account ledger --rules macos-10.12 --days 365
     """

@@ -35,8 +35,6 @@ def opinion_on_charges(
 ) -> SecondOpinion:
     """Return a second opinion on the optimal composition of a ledger's records.
 
-    Advanced compositions among the stated guarantees are held to the lower bound as well.
-
     Args:
         charges: One for each use case, with finite epsilons.
         counts: ``(use_cases,)``: records, or values where these are paid for; several in all.

@@ -22,7 +22,7 @@ class Ledger:
     Attributes:
         charges: One for each use case, at least one, in the order of ``sent``.
         num_days: Days of a device, at least 1.
-        delta: Of advanced and PLD composition, from 1e-14 to 0.1.
+        delta: Of PLD composition, from 1e-14 to 0.1.
     """
 
     charges: tuple[Charge, ...]

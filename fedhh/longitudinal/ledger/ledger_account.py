@@ -21,7 +21,7 @@ from fedhh.longitudinal.ledger.rules import (
     rules_of_configuration,
 )
 from fedhh.longitudinal.ledger.spending import Spending
-from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, SUM, LedgerReport, guarantees
+from fedhh.longitudinal.ledger.statements import PLD, SUM, LedgerReport, guarantees
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice
 
@@ -86,7 +86,7 @@ class LedgerAccount:
         title: Of the rules.
         rules: Charges and caps.
         num_days: Days from opt-in.
-        delta: Of advanced and PLD composition; 0 for sums.
+        delta: Of PLD composition; 0 for sums.
         most_in_lifetime: The most records of each use case in so many days.
         report: Guarantees, each with its unit, neighbors and theorem.
         saturating: What a saturating device sent; None but for audited systems.
@@ -118,7 +118,7 @@ class LedgerAccount:
         charges = self.rules.charges
         days = sorted({int(each) for each in np.linspace(1, self.num_days, _POINTS).round()})
         counts = np.array([self.most_in_lifetime(each) for each in days], dtype=np.int64)
-        together: dict[str, list[float | None]] = {each: [] for each in (SUM, EARLY, LATER, PLD)}
+        together: dict[str, list[float | None]] = {each: [] for each in (SUM, PLD)}
         for most in counts.tolist():
             found = guarantees("user", charges, most, delta=self.delta)
             known = {
@@ -202,7 +202,7 @@ def account_ledger(
     Args:
         rules: `APPLE`, `rules_of_run`, or your own.
         num_days: Days from opt-in, 1 to 3650.
-        delta: Of advanced and PLD composition, from 1e-14 to 0.1.
+        delta: Of PLD composition, from 1e-14 to 0.1.
         without: Use cases that the device never sends of.
         title: Of the rules.
 
@@ -242,7 +242,7 @@ def account_audited_ledger(
     Args:
         preset: One of `fedhh.longitudinal.ledger.macos_presets.CONFIGURATIONS`.
         num_days: Days from opt-in, 1 to 3650.
-        delta: Of advanced and PLD composition, from 1e-14 to 0.1.
+        delta: Of PLD composition, from 1e-14 to 0.1.
         without: Budgets that the device never sends of; their last words will do.
         key_names: Names (languages) of a budget that the device uses, 1 to 160.
         idle_days: First days on which nothing happens.

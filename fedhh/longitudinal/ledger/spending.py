@@ -14,11 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.pure_composition import (
-    advanced_composition,
-    basic_composition,
-    optimal_composition,
-)
+from fedhh.accounting.bounds.pure_composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import NotApplicable, Unit
 from fedhh.longitudinal.ledger.cap import Charge, Numbers
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of, reports_of
@@ -52,24 +48,22 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Losses:
-    """Epsilons of devices, or of their days, by three compositions.
+    """Epsilons of devices, or of their days, by two compositions.
 
     Attributes:
         basic: Sums of epsilons, at delta 0.
-        advanced: Kairouz, Oh, Viswanath (2015), Theorem 3.5, at the ledger's delta.
         pld: Optimal composition of those who have the median, 95 % and largest loss by the sum
-            (of several, of the one with the largest advanced composition); no mean. None where
-            it is not applicable.
+            (of several, of the one with the largest sum of squares), at the ledger's delta; no
+            mean. None where it is not applicable.
         how_many: Devices, or days of devices.
     """
 
     basic: Distribution
-    advanced: Distribution
     pld: Distribution
     how_many: int
 
     def to_dict(self) -> dict[str, Any]:
-        spreads = {name: getattr(self, name).to_dict() for name in ("basic", "advanced", "pld")}
+        spreads = {name: getattr(self, name).to_dict() for name in ("basic", "pld")}
         return {**spreads, "how_many": self.how_many}
 
 
@@ -233,12 +227,12 @@ def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
 def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta: float) -> Losses:
     if not len(counts):
         nothing = Distribution(mean=0.0, median=0.0, most=0.0, largest=0.0)
-        return Losses(basic=nothing, advanced=nothing, pld=nothing, how_many=0)
+        return Losses(basic=nothing, pld=nothing, how_many=0)
     epsilons, of_charge = reports_of(charges, range(len(charges)))
     parts = profiles[:, of_charge]
     basic = basic_composition(epsilons, parts)
-    advanced = advanced_composition(epsilons, parts, delta=delta)
-    order = np.lexsort((advanced, basic))
+    squares = basic_composition([epsilon**2 for epsilon in epsilons], parts)
+    order = np.lexsort((squares, basic))
     at = [int(order[rank]) for rank in _ranks(counts[order])]
     best = [
         None if isinstance(found, NotApplicable) else found
@@ -246,7 +240,6 @@ def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta
     ]
     return Losses(
         basic=_spread(basic, counts),
-        advanced=_spread(advanced, counts),
         pld=Distribution(mean=None, median=best[0], most=best[1], largest=best[2]),
         how_many=int(counts.sum()),
     )

@@ -1,20 +1,14 @@
-"""What is claimed of numbers of records: typed guarantees by every composition, as a report."""
+"""What is claimed of numbers of records: guarantees by sum and optimal composition."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fedhh.accounting.bounds.pure_composition import (
-    advanced_composition,
-    basic_composition,
-    early_advanced_composition,
-    optimal_composition,
-)
+from fedhh.accounting.bounds.pure_composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import (
     SWAP,
     VALUE_SWAP,
@@ -23,11 +17,11 @@ from fedhh.accounting.guarantees import (
     PrivacyReport,
     Unit,
 )
-from fedhh.accounting.sources import ADVANCED, ADVANCED_2010, BASIC, OPTIMAL
+from fedhh.accounting.sources import BASIC, OPTIMAL
 from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.validation import InputError, did_you_mean
 
-RECORD, SUM, EARLY, LATER, PLD = "randomizer", "basic", "advanced 2010", "advanced", "PLD"
+RECORD, SUM, PLD = "randomizer", "basic", "PLD"
 """The methods, in the order in which they are listed."""
 _WORTH = 1e-6
 """The plain sum has delta 0: what saves less than this part of it is not called smaller."""
@@ -91,7 +85,7 @@ def report_of(
     """Return guarantees for the most records of each use case, ``(use_cases,)``, that a unit has.
 
     One record, and one event, is of one use case: all together, the dearest counts. Delta is of
-    advanced and PLD composition; the note is what else a reader has to know.
+    PLD composition; the note is what else a reader has to know.
     """
 
     def report(some: Sequence[Charge], counts: Mapping[Unit, Sequence[int]]) -> PrivacyReport:
@@ -138,13 +132,13 @@ def guarantees(
 ) -> list[Guarantee]:
     """Return what holds for so many records of some use cases, the smallest epsilon marked.
 
-    The plain sum, whose delta is 0, is marked unless another saves a part in 10**6.
+    The plain sum, whose delta is 0, is marked unless optimal composition saves a part in 10**6.
 
     Args:
         unit: What the records are all of.
         charges: One for each use case.
         counts: ``(use_cases,)``: records, or values where these are paid for; at most 10**9.
-        delta: Of all but the plain sum.
+        delta: Of optimal composition; the plain sum's is 0.
         realised: Whether the counts are what happened.
     """
     if max(counts, default=0) > _MOST_RECORDS:
@@ -169,28 +163,15 @@ def guarantees(
     )
     if single or not used:
         return [replace(plain, best=True)]
-    early = early_advanced_composition(epsilons, numbers, delta=delta)
-    later = advanced_composition(epsilons, numbers, delta=delta)
-    others: list[tuple[str, float | NotApplicable, str]] = [
-        (EARLY, float(early), ADVANCED_2010),
-        (LATER, float(later), ADVANCED),
-        (PLD, optimal_composition(epsilons, parts, delta=delta), OPTIMAL),
-    ]
-    found = [plain]
-    for method, epsilon, theorem in others:
-        said = plain.assumptions
-        if not isinstance(epsilon, NotApplicable) and epsilon >= total:
-            said += f"; {'above' if epsilon > total else 'no less than'} basic composition"
-        found.append(
-            replace(
-                plain, method=method, epsilon=epsilon, delta=delta, theorem=theorem,
-                assumptions=said,
-            )
-        )  # fmt: skip
-    best = min(found, key=lambda each: _number(each.epsilon))
-    if _number(best.epsilon) >= total * (1 - _WORTH):
-        best = plain
-    return [replace(each, best=each is best) for each in found]
+    epsilon = optimal_composition(epsilons, parts, delta=delta)
+    said = plain.assumptions
+    if not isinstance(epsilon, NotApplicable) and epsilon >= total:
+        said += "; no less than basic composition"
+    composed = replace(
+        plain, method=PLD, epsilon=epsilon, delta=delta, theorem=OPTIMAL, assumptions=said
+    )
+    saves = not isinstance(epsilon, NotApplicable) and epsilon < total * (1 - _WORTH)
+    return [replace(plain, best=not saves), replace(composed, best=saves)]
 
 
 def _assumptions(charges: Sequence[Charge], counts: Sequence[int], *, by_value: bool) -> str:
@@ -205,7 +186,3 @@ def _assumptions(charges: Sequence[Charge], counts: Sequence[int], *, by_value: 
         f"{named or 'no record'}; neighbors send equally many records of each use case on the "
         f"same days{tail}"
     )
-
-
-def _number(epsilon: float | NotApplicable) -> float:
-    return math.inf if isinstance(epsilon, NotApplicable) else epsilon

@@ -31,12 +31,11 @@ from fedhh.experiments.report.style import (
 from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
 from fedhh.longitudinal.audit import Answers, ShownAnswers, TradeOff
 from fedhh.longitudinal.ledger import Curve
-from fedhh.longitudinal.ledger.statements import LATER, PLD, SUM
+from fedhh.longitudinal.ledger.statements import PLD, SUM
 from fedhh.longitudinal.memoization import HistoryEpsilon, ObservedDays, Observer
 
 _METHODS = (
     (SUM, "sum of epsilons", BLUE, "-", 2.4),
-    (LATER, "advanced composition (2015)", ORANGE, "--", 1.8),
     (PLD, "optimal composition (PLD)", GREEN, "-", 1.2),
 )
 _COLORS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY)

@@ -18,7 +18,7 @@ from fedhh.longitudinal.audit.verdict import (
     verdict_word,
 )
 from fedhh.longitudinal.ledger import LedgerAccount, SaturatingDevice
-from fedhh.longitudinal.ledger.statements import EARLY, LATER, PLD, RECORD, SUM
+from fedhh.longitudinal.ledger.statements import PLD, RECORD, SUM
 from fedhh.longitudinal.memoization import HistoryEpsilon, MemoAccount, MemoizedBits, Observer
 from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fedhh.accounting.second_opinion import SecondOpinion
 
 _DAYS_SHOWN = 7
-_METHODS = {SUM: "sum", EARLY: "advanced 2010", LATER: "advanced 2015", PLD: "PLD"}
+_METHODS = {SUM: "sum", PLD: "PLD"}
 
 
 def ledger_parts(found: LedgerAccount, opinions: Sequence[SecondOpinion] | None) -> Iterator[Part]:
@@ -65,7 +65,7 @@ def _use_cases(found: LedgerAccount) -> TextTable:
     return TextTable(
         title="each use case alone",
         columns=(
-            "use case", "a record", "a day", "records", "all days: sum", "advanced 2015", "PLD",
+            "use case", "a record", "a day", "records", "all days: sum", "PLD",
         ),
         rows=tuple(
             (
@@ -75,7 +75,7 @@ def _use_cases(found: LedgerAccount) -> TextTable:
                 report.guarantee("user", SUM, charge.use_case).assumptions.split(" ", 1)[0],
                 *(
                     _guaranteed(report.guarantee("user", method, charge.use_case))
-                    for method in (SUM, LATER, PLD)
+                    for method in (SUM, PLD)
                 ),
             )
             for charge in found.rules.charges

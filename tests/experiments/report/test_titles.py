@@ -28,7 +28,7 @@ from fedhh.experiments.report.titles import (
 from fedhh.experiments.study.look import Look, parse_size
 from fedhh.experiments.sweep.columns import Layout
 from fedhh.longitudinal.ledger import Curve
-from fedhh.longitudinal.ledger.statements import LATER, PLD, SUM
+from fedhh.longitudinal.ledger.statements import PLD, SUM
 from fedhh.longitudinal.report.account_figures import plot_ledger
 from fedhh.longitudinal.report.pipeline_figures import pipeline_figures
 from fedhh.validation import InputError
@@ -225,7 +225,7 @@ def test_sizes_as_they_are_written():
 def test_a_figure_of_a_command_takes_any_use_case(tmp_path):
     name = f"漢字 $x_1$ {WIDE}"
     days = (1, 2, 3)
-    together = dict.fromkeys((SUM, LATER, PLD), (1.0, 2.0, 3.0))
+    together = dict.fromkeys((SUM, PLD), (1.0, 2.0, 3.0))
     curve = Curve(days=days, together=together, by_use_case={name: (1.0, 2.0, 3.0)})
     for kind in FORMATS:
         with warnings.catch_warnings():
