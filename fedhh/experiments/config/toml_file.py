@@ -58,7 +58,9 @@ def _check_values(table: dict[str, Any], origin: str) -> None:
     for _ in range(DEEPEST + 1):
         for value in level:
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise InputError(f"{origin}: expected integers of 64 bits, got {shown(value)}.")
+                raise InputError(
+                    f"{origin}: expected integers from -2^63 to 2^63 - 1, got {shown(value)}."
+                )
         inner = [part for part in level if isinstance(part, dict | list)]
         level = [
             value for part in inner for value in (part.values() if isinstance(part, dict) else part)

@@ -57,8 +57,11 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
         ("baseline.0.eta_max=07:32:00", 'eta_max = "07:32:00": expected a valid integer'),
         ("privacy.delta=1979-05-27T07:32:00Z", 'privacy.delta = "1979-05-27 07:32:00+00:00"'),
         ("seed=" + "9" * 5_000, "seed: expected integers of at most 4,300 digits"),
-        ("seed=0x" + "f" * 5_000, "expected integers of 64 bits, got an integer of 20000 bits"),
-        ("seed=" + "9" * 30, "seed: expected integers of 64 bits"),
+        (
+            "seed=0x" + "f" * 5_000,
+            "from -2^63 to 2^63 - 1, got an integer of 20000 bits",
+        ),
+        ("seed=" + "9" * 30, "seed: expected integers from -2^63 to 2^63 - 1, got an"),
         ("seed=" + "[" * 100_000, "seed: expected at most 16 levels"),
         ("seed=" + "[" * 20 + "]" * 20, "seed: expected at most 16 levels"),
         (".".join("a" * 5_000) + "=1", "expected at most 16 levels"),
