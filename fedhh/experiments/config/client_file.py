@@ -184,13 +184,25 @@ def population_from(
     """
     import pyarrow as pa
 
+    from fedhh.clients.reading.columns import choose_columns
     from fedhh.clients.reading.sources import population_of_table
 
     if not hasattr(frame, "columns"):
         raise InputError(f"Expected a pandas DataFrame, got a {type(frame).__name__}.")
-    named = {str(column): frame[column] for column in frame.columns}
+    labels = [str(column) for column in frame.columns]
+    # Others may hold what Arrow cannot.
+    needed = choose_columns(labels, columns or {}, Path(name), is_file=False).values()
+    for column in needed:
+        if labels.count(column) > 1:
+            raise InputError(f"Expected distinct columns in {name}, got {shown(column)} twice.")
     try:
-        rows = pa.table({column: pa.Array.from_pandas(named[column]) for column in named})
+        rows = pa.table(
+            {column: pa.Array.from_pandas(frame.iloc[:, labels.index(column)]) for column in needed}
+        )
+    except OverflowError:
+        raise InputError(
+            f"Expected integers from -2^63 to 2^63 - 1 in {name}, got one beyond them."
+        ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
         raise InputError(
             f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"

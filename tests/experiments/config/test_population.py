@@ -169,9 +169,23 @@ def test_a_dataframe_gives_the_population_of_its_file(tmp_path):
     assert list(fedhh.population_from(texts).lexicon.words) == ["brb", "lol"]
 
 
+def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
+    frame = pd.DataFrame({"user": ["ann", "bob"], "word": ["lol", "brb"]})
+    others = pd.DataFrame([[2**70, 1j, 0], [1, 2j, "x"]], columns=["big", "odd", "odd"])
+    made = fedhh.population_from(pd.concat([others, frame], axis=1))
+    assert list(made.lexicon.words) == ["brb", "lol"]
+    with pytest.raises(InputError, match="distinct columns in dataframe, got 'word' twice"):
+        fedhh.population_from(pd.concat([frame, frame[["word"]]], axis=1))
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        (
+            {"user": ["a"], "word": ["x"], "count": [2**70]},
+            "in dataframe, got one beyond them",
+        ),
+        ({"user": ["a"], "word": ["x"], "count": [1j]}, "one type each in dataframe"),
         ({"a": [1], "b": ["x"]}, "'user' or 'user_id' for the user, got the columns a, b"),
         ({"user": [1, "x"], "word": ["x", "y"]}, "one type each in dataframe"),
         ({"user": [1, 2], "word": ["x", None]}, "Expected a word, got none in row 2"),
