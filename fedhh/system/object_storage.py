@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 # Of a path, one of the slashes is lost; a single letter is a drive.
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}(?!/)(.+)", re.ASCII | re.DOTALL)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?!/)(.+)", re.ASCII | re.DOTALL)
 _SECRET = re.compile(r"[a-z0-9+.-]+://[^/@?]*:[^/@?]*@")
 _AT_ONCE = 2**24
+_RETRIED_SECONDS = 30
+"""How long Google's storage is asked again; Arrow does so for many minutes otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +49,15 @@ class RemoteFile:
 
 
 def as_address(source: str | Path) -> str | None:
-    """Return an address as it is written, also of a path made of it; None for other paths.
+    """Return an address, also of a path made of it; None for other paths.
 
-    >>> as_address(Path("s3://bucket/words")), as_address("words.csv"), as_address("mine:Clients")
-    ('s3://bucket/words', None, None)
+    It is as it is written, with its file system in small letters, as Arrow knows it.
+
+    >>> as_address(Path("S3://bucket/Words")), as_address("words.csv"), as_address("mine:Clients")
+    ('s3://bucket/Words', None, None)
     """
     found = _ADDRESS.fullmatch(str(source))
-    return None if found is None else f"{found[1]}://{found[2]}"
+    return None if found is None else f"{found[1].lower()}://{found[2]}"
 
 
 def place_of(address: str) -> str:
@@ -161,7 +165,7 @@ def _system(address: str) -> tuple[pafs.FileSystem, str]:
             "one before an @; put it in the environment, such as AWS_SECRET_ACCESS_KEY."
         )
     try:
-        found: tuple[pafs.FileSystem, str] = pafs.FileSystem.from_uri(address)
+        found: tuple[pafs.FileSystem, str] = pafs.FileSystem.from_uri(_limited(address))
     except pa.ArrowInvalid as problem:
         if "Unrecognized filesystem" not in str(problem):
             raise
@@ -170,6 +174,14 @@ def _system(address: str) -> tuple[pafs.FileSystem, str]:
             f"{shown(address)}; copy the files here."
         ) from None
     return found
+
+
+def _limited(address: str) -> str:
+    """Return an address whose retries end, if it says nothing of them itself."""
+    option = "retry_limit_seconds"
+    if not address.startswith(("gs://", "gcs://")) or f"{option}=" in address:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}{option}={_RETRIED_SECONDS}"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from fedhh.clients.reading.preparing import prepare_files
 from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
+from fedhh.system import object_storage
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.validation import InputError
 from tests.processes import start
@@ -151,7 +153,17 @@ def test_the_command_takes_addresses(server, parts, tmp_path):
     assert "words typed" in said
 
 
+def test_googles_storage_that_does_not_answer_is_one_line_after_some_seconds(monkeypatch):
+    monkeypatch.setattr(object_storage, "_RETRIED_SECONDS", 1)
+    started = time.monotonic()
+    with pytest.raises(InputError, match="an address that can be read, got 'gs://") as said:
+        local_copy("gs://anonymous@words/x?endpoint_override=127.0.0.1:9&scheme=http")
+    assert "\n" not in str(said.value)
+    assert time.monotonic() - started < 30
+
+
 def test_paths_are_no_addresses():
     for path in ("words.csv", "/a/b.parquet", "mine:Clients", "C:/x", "s3:", "a://", "dir/s3://x"):
         assert as_address(path) is None
     assert as_address("gs://b/c d") == "gs://b/c d"
+    assert as_address("S3://Bucket/Words") == "s3://Bucket/Words"
