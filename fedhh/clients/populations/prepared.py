@@ -44,7 +44,8 @@ SCHEMAS = {
 }
 """The columns of each file."""
 
-_LARGEST_MANIFEST = 2**20
+LARGEST_MANIFEST = 2**20
+"""Bytes, as it is read and written."""
 _CLIENTS_AT_ONCE = 2**14
 _BYTES_AT_ONCE = 2**24
 
@@ -349,7 +350,7 @@ def _read(path: Path) -> bytes:
     require_regular(path)
     try:
         with path.open("rb") as file:
-            return file.read(_LARGEST_MANIFEST)
+            return file.read(LARGEST_MANIFEST)
     except OSError as error:
         raise InputError(f"Expected a readable {path}: {error.strerror}.") from None
 

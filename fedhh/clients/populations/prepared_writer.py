@@ -14,7 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fedhh.clients.populations.population import Ids
-from fedhh.clients.populations.prepared import MANIFEST, SCHEMAS, Manifest, file_digest
+from fedhh.clients.populations.prepared import (
+    LARGEST_MANIFEST,
+    MANIFEST,
+    SCHEMAS,
+    Manifest,
+    file_digest,
+)
+from fedhh.validation import InputError
 from fedhh.version import __version__
 
 _RAW = {"offsets": np.int64, "word": np.int32, "count": np.int32}
@@ -57,7 +64,11 @@ class PreparedWriter:
         self._holders += np.bincount(word_ids, minlength=len(self._words))
 
     def finish(self, *, name: str, unit: str, language: str, made: dict[str, Any]) -> Manifest:
-        """Write the files and the manifest, and return it."""
+        """Write the files and the manifest, and return it.
+
+        Raises:
+            InputError: The manifest is larger than what is read.
+        """
         for file in self._raw.values():
             file.close()
         self._write("clients.arrow", self._column("offsets"))
@@ -79,7 +90,13 @@ class PreparedWriter:
             files=files,
             made={"fedhh_version": __version__, **made},
         )
-        (self._directory / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        content = manifest.to_json().encode()
+        if len(content) > LARGEST_MANIFEST:
+            raise InputError(
+                f"Expected a manifest of at most {LARGEST_MANIFEST:,} bytes, got "
+                f"{len(content):,}; give the population and where it is from shorter names."
+            )
+        (self._directory / MANIFEST).write_bytes(content)
         return manifest
 
     def close(self) -> None:

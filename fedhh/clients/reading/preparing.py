@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 _LARGEST_COUNT = 2**31 - 1
 _ROWS_AT_ONCE = 2**20
+_MOST_NAMED = 20
+"""Sources that a manifest names."""
 _SHARE_OF_MEMORY = 0.4
 """Of the machine's, what DuckDB takes before it goes on on disk."""
 
@@ -137,10 +139,12 @@ def prepare_files(
         str(source) if address is None else place_of(address)
         for source, address in zip(sources, addresses, strict=True)
     ]
-    name = ", ".join(Path(place).name for place in places)
+    name = ", ".join(Path(place).name for place in places[:_MOST_NAMED])
+    if left := len(places[_MOST_NAMED:]):
+        name += f" and {left:,} more"
     manifest = prepare_pieces(
         pieces, out, name=name, language=layout.language, salt=salt, memory=memory,
-        made={"from": places, "files": len(files)},
+        made={"from": places[:_MOST_NAMED], "files": len(files)},
     )  # fmt: skip
     return Prepared(manifest=manifest, texts=texts)
 
@@ -182,8 +186,8 @@ def prepare_pieces(
         with whole_directory(out) as place:
             sorting = place / "sorting"
             sorting.mkdir()
-            with closing(_database(sorting, memory)) as database:
-                _collect(database, pieces, salt or secrets.token_hex(16), out)
+            with _named(out), closing(_database(sorting, memory)) as database:
+                _collect(database, pieces, salt or secrets.token_hex(16))
                 with closing(PreparedWriter(place, _words(database))) as writer:
                     _write_sorted(database, writer, out)
                     manifest = writer.finish(name=name, unit=unit, language=language, made=made)
@@ -295,23 +299,20 @@ def _database(place: Path, memory: int | None) -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _collect(
-    database: duckdb.DuckDBPyConnection, pieces: Iterable[Piece], salt: str, out: Path
-) -> None:
+def _collect(database: duckdb.DuckDBPyConnection, pieces: Iterable[Piece], salt: str) -> None:
     database.execute("CREATE TABLE rows (high UBIGINT, low UBIGINT, word VARCHAR, count BIGINT)")
     for piece in pieces:
         ids = pa.array(piece.word_ids.astype(np.int32), mask=piece.word_ids < 0)
         words = pa.DictionaryArray.from_arrays(ids, pa.array(piece.words, type=pa.string()))
         counts = pa.array(piece.counts.astype(np.int64))
         table = pa.table({"called": piece.users, "word": words, "n": counts})
-        with _named(out):
-            database.register("piece", table)
-            database.execute(
-                "INSERT INTO rows SELECT md5_number_upper(? || called), "
-                "md5_number_lower(? || called), word, n FROM piece",
-                [salt, salt],
-            )
-            database.unregister("piece")
+        database.register("piece", table)
+        database.execute(
+            "INSERT INTO rows SELECT md5_number_upper(? || called), "
+            "md5_number_lower(? || called), word, n FROM piece",
+            [salt, salt],
+        )
+        database.unregister("piece")
 
 
 def _words(database: duckdb.DuckDBPyConnection) -> list[str]:
@@ -329,17 +330,16 @@ def _words(database: duckdb.DuckDBPyConnection) -> list[str]:
 def _write_sorted(database: duckdb.DuckDBPyConnection, writer: PreparedWriter, out: Path) -> None:
     """Hand the rows over user by user; what a piece's last user still gets waits for the next."""
     waiting: list[np.ndarray[Any, Any]] = [np.zeros(0, dtype=np.int64)] * 4
-    with _named(out):
-        batches = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
-        for batch in batches:
-            high, low = (batch.column(i).to_numpy().view(np.int64) for i in (0, 1))
-            ids = batch.column(2).fill_null(-1).to_numpy().astype(np.int64)
-            fresh = (high, low, ids, batch.column(3).to_numpy())
-            rows = [np.concatenate(each) for each in zip(waiting, fresh, strict=True)]
-            changes = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
-            last = int(changes[-1]) if len(changes) else 0
-            _add(writer, [each[:last] for each in rows], changes[:-1], out)
-            waiting = [each[last:] for each in rows]
+    batches = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
+    for batch in batches:
+        high, low = (batch.column(i).to_numpy().view(np.int64) for i in (0, 1))
+        ids = batch.column(2).fill_null(-1).to_numpy().astype(np.int64)
+        fresh = (high, low, ids, batch.column(3).to_numpy())
+        rows = [np.concatenate(each) for each in zip(waiting, fresh, strict=True)]
+        changes = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
+        last = int(changes[-1]) if len(changes) else 0
+        _add(writer, [each[:last] for each in rows], changes[:-1], out)
+        waiting = [each[last:] for each in rows]
     if not len(waiting[0]):
         raise InputError(f"Expected at least one row, got none for {out}.")
     _add(writer, waiting, np.zeros(0, dtype=np.int64), out)

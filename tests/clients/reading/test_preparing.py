@@ -4,14 +4,16 @@ import json
 import os
 import signal
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.populations.prepared import MANIFEST, open_prepared
+from fedhh.clients.reading import preparing
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.preparing import prepare_files
+from fedhh.clients.reading.preparing import Piece, prepare_files, prepare_pieces
 from fedhh.clients.reading.sources import read_file, read_population, read_texts
 from fedhh.validation import InputError
 from tests.processes import start, wait_until
@@ -183,3 +185,36 @@ def test_a_signal_leaves_nothing(tmp_path):
     os.kill(process.pid, signal.SIGTERM)
     process.communicate(timeout=60)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_however_many_sources_there_are_the_manifest_can_be_read(tmp_path):
+    folder = tmp_path.joinpath(*["d" * 200] * 15)
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("user,word\nann,lol\n")
+    prepare_files([folder / "a.csv"] * 400, tmp_path / "out", Layout(), salt="s", memory=None)
+    opened = open_prepared(tmp_path / "out")
+    assert opened.name.endswith("a.csv, a.csv and 380 more")
+    assert opened.word_counts.tolist() == [400]
+
+
+def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path):
+    pieces = [
+        Piece(users=pa.array(["a"]), words=["x"], word_ids=np.zeros(1, int), counts=np.ones(1, int))
+    ]
+    with pytest.raises(InputError, match="at most 1,048,576 bytes, got 1,04"):
+        prepare_pieces(pieces, tmp_path / "out", name="n" * 2**20, language="en", made={})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", ["_database", "_words"])
+def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step):
+    def fails(*_):
+        raise duckdb.IOException("IO Error: No space left on device\nmore")
+
+    monkeypatch.setattr(preparing, step, fails)
+    with pytest.raises(
+        InputError, match=r"can be written, got .*out: IO Error: No space left on"
+    ) as said:
+        prepare_pieces([], tmp_path / "out", name="n", language="en", made={})
+    assert "\n" not in str(said.value)
+    assert not list(tmp_path.iterdir())
