@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 __all__ = ["thinned"]
 
@@ -18,5 +19,7 @@ def thinned(cases: Iterable[object], *, keep: int = 1) -> list[object]:
 
 
 def _slow(case: object) -> object:
+    if isinstance(case, ParameterSet):
+        return case._replace(marks=[*case.marks, pytest.mark.slow])
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.slow)
