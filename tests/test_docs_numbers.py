@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedhh.server.registry import PROTOCOLS, protocol_class
+from tests.thinned import thinned
 
 DOCS = Path(__file__).parent.parent / "docs"
 ROOT = DOCS.parent
@@ -48,7 +49,7 @@ def cases() -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(("line", "quoted"), cases())
+@pytest.mark.parametrize(("line", "quoted"), thinned(cases()))
 def test_numbers_of_a_page_are_what_the_command_prints(
     line: str, quoted: list[str], command, monkeypatch
 ):

@@ -41,6 +41,7 @@ def names():
         defined["plt"].close("all")
 
 
+@pytest.mark.slow("::test_what_is_committed_was_run_in_order_and_names_no_machine")
 def test_every_cell_runs(names):
     assert names["population"].num_clients == SMALL["CLIENTS"]
     assert len(names["results"]) == names["mean"].size == 2

@@ -117,6 +117,7 @@ def test_more_is_said_with_v_and_an_input_error_stays_one(folder, command):
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: Expected less.")
 
 
+@pytest.mark.slow("::test_what_a_plugin_raises_is_one_line_with_its_place")
 def test_on_ray_workers_it_is_the_same_line(folder, command, shared_ray):
     write(folder, "oracle")
     for words in (("--workers", "1"), ("--workers", "1", "-v")):
@@ -129,6 +130,7 @@ def test_on_ray_workers_it_is_the_same_line(folder, command, shared_ray):
         assert done.returncode == 1
 
 
+@pytest.mark.slow("::test_more_is_said_with_v_and_an_input_error_stays_one")
 @pytest.mark.parametrize("place", PLACES)
 def test_in_a_sweep_it_is_the_cells_error(folder, command, place):
     write(folder, place)
@@ -139,6 +141,7 @@ def test_in_a_sweep_it_is_the_cells_error(folder, command, place):
     assert swept["error"].tolist() == [where] * 2
 
 
+@pytest.mark.slow("::test_more_is_said_with_v_and_an_input_error_stays_one")
 def test_on_ray_it_is_the_cells_error_too(folder, command, shared_ray):
     write(folder, "protocol")
     cells = ("--workers", "1", "--set", "population.virtual=false")

@@ -94,6 +94,7 @@ def spread(counts: np.ndarray, cells: int) -> float:
     return float(((counts - expected) ** 2 / expected).sum() + (cells - len(counts)) * expected)
 
 
+@pytest.mark.slow("::test_a_permutation_of_nothing_is_refused")
 def test_positions_of_a_small_permutation_are_uniform_together():
     def permuted(seed: int) -> np.ndarray:
         keyed = KeyedPermutation.draw(5, rng=np.random.default_rng(seed))

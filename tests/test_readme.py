@@ -10,6 +10,7 @@ import pytest
 
 from fedhh.cli.app import app
 from fedhh.experiments.config.built_in import preset_names
+from tests.thinned import thinned
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,6 +20,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow("::test_presets_and_files_that_are_named_exist")
 def test_the_python_example_runs(capsys):
     (code,) = blocks("python")
     names: dict[str, object] = {}
@@ -43,7 +45,7 @@ def command_lines() -> list[str]:
     return sorted({line for line in lines if line.startswith("fedhh ")})
 
 
-@pytest.mark.parametrize("line", command_lines())
+@pytest.mark.parametrize("line", thinned(command_lines()))
 def test_every_command_exists_with_its_options(line: str, capsys, monkeypatch):
     words = shlex.split(line)[1:]
     path = [word for word in words[:2] if re.fullmatch(r"[a-z][a-z-]*", word)]

@@ -11,11 +11,14 @@ __all__ = ["thinned"]
 
 
 def thinned(cases: Iterable[object], *, keep: int = 1) -> list[object]:
-    """Return the cases for ``parametrize``, of which all but the first `keep` are slow.
+    """Return the cases for ``parametrize``, of which all but so many are slow.
 
-    The first ones are the siblings of the others: the same test, so the same behavior.
+    Those that run by default are spread over the list, its first among them; they are the siblings
+    of the others: the same test, so the same behavior.
     """
-    return [case if number < keep else _slow(case) for number, case in enumerate(cases)]
+    cases = list(cases)
+    kept = {number * len(cases) // keep for number in range(keep)}
+    return [case if number in kept else _slow(case) for number, case in enumerate(cases)]
 
 
 def _slow(case: object) -> object:

@@ -36,6 +36,7 @@ def test_a_shuffle_has_every_bound_with_its_standing():
     assert "second_opinion" not in selection.to_dict()["bounds"]["clones"]
 
 
+@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
 def test_second_opinions_are_on_what_is_a_curve():
     found = account_shuffle(**SHUFFLE)
     opinions = found.second_opinions()
@@ -45,6 +46,7 @@ def test_second_opinions_are_on_what_is_a_curve():
     assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
 
 
+@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
 def test_a_user_has_both_bounds_of_user_level_epsilon():
     asked = {"local_epsilon": 2.0, "num_clients": 1_000, "max_items": 3, "delta": 1e-6}
     found = account_user(**asked, domain_size=101)

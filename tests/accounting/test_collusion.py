@@ -28,6 +28,7 @@ from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
 from tests.conformance.test_protocols import PROTOCOLS as SETTLED
 from tests.plans.sampled_votes_enumerated import NOTHING, round_distribution
+from tests.thinned import thinned
 
 DELTA = 1e-8
 GBOARD = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
@@ -148,7 +149,7 @@ def numbers(report, *, trust: str):
     ]
 
 
-@pytest.mark.parametrize("oracle", ["ss", "grr"])
+@pytest.mark.parametrize("oracle", thinned(["ss", "grr"]))
 def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
     plan = LayeredPlan(layers=3, max_items=1, oracle=oracle, domain_size=50)(3_000, 3.0)
     collusion = Collusion(colluders=600, num_clients=3_000, excess_chance=1e-10)
@@ -170,6 +171,7 @@ def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
     assert numbers(nobody, trust="central") == numbers(alone, trust="central")
 
 
+@pytest.mark.slow("::test_a_server_that_chooses_a_cohort_has_all_colluders_in_it_and_adds_no_delta")
 def test_a_client_of_several_rounds_adds_the_chance_of_each():
     protocol = fedhh.LdpTrieHH(
         depth=3, passes=1, clients_per_layer=200, local_epsilon=1.0,
@@ -190,6 +192,7 @@ def test_nothing_is_amplified_where_a_server_fills_a_cohort_with_colluders():
         assert (found.epsilon, found.delta) == (3.0, 0.0)
 
 
+@pytest.mark.slow("::test_gboards_point_with_an_honest_share")
 def test_realised_guarantees_count_the_honest_among_those_who_answered():
     plan = LayeredPlan(domain_size=50)(5_000, 6.0).accepting(lambda asked: asked // 2)
     collusion = Collusion(colluders=1_000, num_clients=50_000)
@@ -224,6 +227,7 @@ def test_shares_that_colluders_tell_count_as_missing(noise):
     }  # fmt: skip
 
 
+@pytest.mark.slow("::test_a_plan_claims_what_that_of_the_honest_clients_does")
 def test_servers_own_noise_does_not_rest_on_clients():
     collusion = Collusion(colluders=900, num_clients=1_000)
     for protocol in (
@@ -238,6 +242,7 @@ def test_servers_own_noise_does_not_rest_on_clients():
         assert "change no guarantee" in found.notes[-1]
 
 
+@pytest.mark.slow("::test_a_guarantee_is_not_below_the_truth_over_all_cohorts")
 def test_sampling_with_a_threshold_is_no_guarantee_against_clients_who_know_their_sample():
     protocol = settled(fedhh.TrieHH(central_epsilon=4.0, delta=1e-4), 10_000)
     found = report_of(protocol.plan, Collusion(colluders=7, num_clients=10_000))
@@ -257,6 +262,7 @@ def test_sampling_with_a_threshold_is_no_guarantee_against_clients_who_know_thei
     assert with_a not in never
 
 
+@pytest.mark.slow("::test_quantiles_of_large_populations_are_not_below_those_of_scipy")
 def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
     protocol = settled(Blender(opt_in_share=0.2, delta=1e-6, length=4), 20_000)
     collusion = Collusion(colluders=5_000, num_clients=20_000)
@@ -280,6 +286,7 @@ def test_every_protocol_has_accounting_of_colluders(name):
     assert account_with_colluders.dispatch(type(plan)) is not of_any_plan
 
 
+@pytest.mark.slow("::test_gboards_point_with_an_honest_share")
 def test_a_plan_is_searched_for_with_an_honest_share():
     plan = LayeredPlan(layers=2, oracle="grr")
     target = {"central_epsilon": 1.0, "delta": 1e-6}
@@ -299,6 +306,7 @@ def test_a_plan_is_searched_for_with_an_honest_share():
         )
 
 
+@pytest.mark.slow("::test_a_plan_claims_what_that_of_the_honest_clients_does")
 def test_users_count_honest_clients_with_all_their_reports():
     asked = {"local_epsilon": 3.0, "max_items": 2, "delta": 1e-3}
     found = account_user(**asked, num_clients=1_000, honest_share=0.29)

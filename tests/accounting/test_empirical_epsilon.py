@@ -27,6 +27,7 @@ ORACLES = [
 ]
 
 
+@pytest.mark.slow("::test_equal_distributions_give_no_epsilon_and_gaussians_at_most_theirs")
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda o: f"{type(o).__name__}-{o.epsilon:g}")
 def test_a_correct_oracle_comes_out_at_most_at_its_epsilon_and_close_to_it(oracle):
     # One audit in 1e9 may exceed epsilon.
@@ -118,6 +119,7 @@ def test_the_bound_shares_its_error_among_both_probabilities_by_hand():
     )
 
 
+@pytest.mark.slow("::test_clopper_and_pearson_keep_their_promise")
 def test_the_event_is_chosen_without_the_samples_that_test_it():
     # Many thresholds on pure noise. Held-out audits find an epsilon in under 1 % of these trials;
     # choosing and testing on the same half finds one in 14 %.

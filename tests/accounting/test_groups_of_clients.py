@@ -16,6 +16,7 @@ from fedhh.accounting.run_opinions import opinions_on_run
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
+from tests.thinned import thinned
 
 DELTA = 1e-6
 
@@ -60,7 +61,7 @@ def exact_delta(of_plan, epsilon):
     return worst
 
 
-@pytest.mark.parametrize("num_apart", [1, 2])
+@pytest.mark.parametrize("num_apart", thinned([1, 2]))
 @pytest.mark.parametrize("sizes", [(40, 400, 300), (90, 40, 80, 60), (20, 15, 30, 30)], ids=str)
 def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart):
     ours = plan(sizes, num_apart=num_apart)
@@ -72,6 +73,7 @@ def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart)
     assert exact_delta(ours, best.epsilon / 4) > DELTA
 
 
+@pytest.mark.slow("::test_the_least_answers_count_in_their_own_group")
 @pytest.mark.parametrize(("oracle", "max_items"), [("sue", 1), ("sue", 2), ("ss", 1)])
 def test_each_bound_is_the_larger_one_of_the_two_groups_own_accounts(oracle, max_items):
     settings = {"oracle": oracle, "max_items": max_items}
@@ -144,6 +146,7 @@ def test_groups_are_told_apart_only_where_others_share_their_clients():
         assert one.groups == (one,)
 
 
+@pytest.mark.slow("::test_the_least_answers_count_in_their_own_group")
 def test_second_opinions_are_on_the_bound_of_the_group_that_is_worst(monkeypatch):
     asked = []
     monkeypatch.setattr(

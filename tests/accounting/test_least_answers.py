@@ -21,6 +21,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.sampled_threshold import SampledThreshold
 from fedhh.plans.sampled_votes import SampledVotes
 from tests.plans.sampled_votes_enumerated import NOTHING, round_distribution
+from tests.thinned import thinned
 
 DELTA = 1e-8
 
@@ -64,7 +65,7 @@ def central(report, *, realised: bool):
     }
 
 
-@pytest.mark.parametrize("oracle", ["ss", "grr"])
+@pytest.mark.parametrize("oracle", thinned(["ss", "grr"]))
 def test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers(oracle):
     plan = plan_of(3_000, 5_000, oracle=oracle)
     accepting = plan.accepting(Devices(least_clients=2_000).fewest_answers)
@@ -82,7 +83,7 @@ def test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers(oracle):
         assert found.epsilon > whole.epsilon
 
 
-@pytest.mark.parametrize("oracle", ["ss", "grr"])
+@pytest.mark.parametrize("oracle", thinned(["ss", "grr"]))
 def test_what_arrives_changes_no_claim_before_the_run_and_is_realised(oracle):
     plan = plan_of(3_000, 5_000, oracle=oracle)
     accepting = plan.accepting(Devices(least_clients=2_000).fewest_answers)
@@ -102,6 +103,7 @@ def test_what_arrives_changes_no_claim_before_the_run_and_is_realised(oracle):
     assert bool(central(few, realised=True)) == (oracle == "ss")
 
 
+@pytest.mark.slow("::test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers")
 def test_fewer_answers_than_the_plan_accepts_leave_no_amplification_before_the_run():
     plan = plan_of(3_000, 5_000)
     for planned in (plan, plan.accepting(lambda _: 2_000)):
@@ -223,6 +225,7 @@ def test_a_threshold_s_claim_does_not_depend_on_who_answers():
         assert "count as abstaining" in before.before_run(unit).assumptions
 
 
+@pytest.mark.slow("::test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers")
 def test_of_two_groups_the_local_one_is_claimed_for_its_least_answers():
     blender = fedhh.Blender(clients_per_layer=20_000, opt_in_share=0.1, delta=1e-8)
     plan = blender.settle(num_clients=20_000, seed=0).plan

@@ -12,6 +12,7 @@ from scipy import stats
 from fedhh.accounting import audit_oracle
 from fedhh.accounting.guess_audit import messages_to_sample, value_sets
 from fedhh.oracles import OptimizedUnaryEncoding, OracleSpec, SubsetSelection, make_oracle
+from tests.thinned import thinned
 from tests.wrong_oracles import SendsInstead, SupportsItsValue
 
 NAMES = ("grr", "ss", "oue", "olh", "hcms")
@@ -26,6 +27,7 @@ def audited(oracle, num_samples, *, seed=1, **options):
     return audit_oracle(oracle, num_samples=num_samples, rng=np.random.default_rng(seed), **options)
 
 
+@pytest.mark.slow("::test_a_tenth_more_than_stated_is_detected")
 def test_honest_oracles_are_refuted_no_more_often_than_the_confidence_says():
     # Many rules are tried on few reports; one is tested, on others.
     oracles = [oracle_of(name, 1.0, 3) for name in NAMES]
@@ -47,7 +49,7 @@ def test_guesses_that_are_all_right_give_their_bound_by_hand():
     assert found.largest_detectable == pytest.approx(found.epsilon)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "cms"])
+@pytest.mark.parametrize("name", thinned([*NAMES, "cms"]))
 def test_a_tenth_more_than_stated_is_detected(name):
     oracle = oracle_of(name, 2.0)
     assert audited(oracle, 30_000).epsilon <= 2.0
@@ -56,6 +58,7 @@ def test_a_tenth_more_than_stated_is_detected(name):
     assert found.epsilon < found.largest_detectable
 
 
+@pytest.mark.slow("::test_one_report_that_one_value_sends_too_often_is_detected")
 def test_a_raw_report_one_time_in_a_hundred_is_detected():
     num_values, epsilon = 45, 2.0
     oracle = OptimizedUnaryEncoding(epsilon=epsilon, domain_size=num_values)
@@ -69,6 +72,7 @@ def test_a_raw_report_one_time_in_a_hundred_is_detected():
     assert audited(oracle, 40_000).epsilon <= epsilon
 
 
+@pytest.mark.slow("::test_one_report_that_one_value_sends_too_often_is_detected")
 def test_a_value_hidden_in_what_a_report_states_to_be_chance_is_detected():
     # The stated distribution does not depend on the hash function's offset.
     oracle = oracle_of("olh", 0.5)

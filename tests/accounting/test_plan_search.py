@@ -16,6 +16,7 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 DELTA = 1e-8
 
@@ -64,6 +65,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow("::test_a_local_epsilon_meets_the_target_after_a_few_questions")
 @pytest.mark.parametrize(
     ("name", "unit"),
     [*((name, "item") for name in PLANS), ("another randomizer", "user")],
@@ -79,7 +81,9 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [*((name, "item") for name in PLANS), *((name, "user") for name in list(PLANS)[1:4:2])],
+    thinned(
+        [*((name, "item") for name in PLANS), *((name, "user") for name in list(PLANS)[1:4:2])]
+    ),
 )
 def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
     plan = plan_at(3_000, **PLANS[name])
@@ -88,12 +92,14 @@ def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
 
+@pytest.mark.slow("::test_what_a_search_asks_is_what_the_whole_report_claims")
 @pytest.mark.parametrize("start", [1, 10**6])
 def test_where_a_search_starts_makes_no_difference(start):
     target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}
     assert clients_of_plan(plan_at, **target, start=start) == clients_of_plan(plan_at, **target)
 
 
+@pytest.mark.slow("::test_wrong_targets_are_named")
 def test_easy_and_impossible_targets():
     assert clients_of_plan(plan_at, unit="item", epsilon=3.0, delta=DELTA) == 2
     nothing = clients_of_plan(lambda n: plan_at(n, 16.0), unit="item", epsilon=1e-6, delta=DELTA)
@@ -118,6 +124,7 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
     assert len(asked) - 1 <= 8
 
 
+@pytest.mark.slow("::test_a_local_epsilon_meets_the_target_after_a_few_questions")
 def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():
     target = {"num_clients": 3_000, "unit": "item", "epsilon": 0.7, "delta": DELTA}
     whole = local_epsilon_of_plan(lambda local: plan_at(3_000, local), **target)

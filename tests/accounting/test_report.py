@@ -90,6 +90,7 @@ def report():
     return account_run(**RUN)
 
 
+@pytest.mark.slow("::test_outside_the_computed_range_only_the_local_guarantee_remains")
 def test_local_guarantees_are_pure_and_multiply_by_the_items(report):
     assert report.best("item", "local").epsilon == LOCAL_EPSILON
     assert report.best("user", "local").epsilon == ITEMS * LOCAL_EPSILON
@@ -125,6 +126,7 @@ def test_item_level_is_the_maximum_over_layers(report):
     assert item["clones-2023"].epsilon >= item["blanket"].epsilon
 
 
+@pytest.mark.slow("::test_clients_that_do_not_pad_lose_the_slots")
 def test_user_level_takes_the_better_of_groups_and_slots(report):
     user = by_method(report, "user", "central")
     expected = user_level_epsilon(
@@ -240,6 +242,7 @@ def test_clients_that_do_not_pad_lose_the_slots(report):
     assert found.best("item", "central").epsilon > report.best("item", "central").epsilon
 
 
+@pytest.mark.slow("::test_clients_that_do_not_pad_lose_the_slots")
 def test_reused_clients_compose_instead_of_taking_the_maximum():
     report = account_run(**{**RUN, "layers": LAYERS[1:3]})
     reused = account_run(**{**RUN, "layers": LAYERS[1:3], "reused": True})
@@ -252,6 +255,7 @@ def test_reused_clients_compose_instead_of_taking_the_maximum():
     assert isinstance(by_method(reused, "item", "central")["closed-form"].epsilon, NotApplicable)
 
 
+@pytest.mark.slow("::test_a_cohort_of_one_client_hides_nothing")
 def test_the_closed_form_covers_one_round_of_a_client_and_no_more():
     run = {**RUN, "oracle": "grr", "layers": LAYERS[1:3], "local_epsilon": 2.0}
     found = by_method(account_run(**run), "item", "central")["closed-form"].epsilon
@@ -260,6 +264,7 @@ def test_the_closed_form_covers_one_round_of_a_client_and_no_more():
     assert "several rounds" in reused.reason
 
 
+@pytest.mark.slow("::test_a_cohort_of_one_client_hides_nothing")
 def test_lost_reports_make_the_cohort_smaller_and_are_said(report):
     lossy = [
         *LAYERS[:-1],
@@ -315,6 +320,7 @@ def test_a_record_must_make_sense():
         layer(0, 0, 50, num_clients=0)
 
 
+@pytest.mark.slow("::test_other_oracles_get_generic_bounds_only")
 def test_a_second_run_with_other_settings_gets_its_own_numbers(report):
     for change in (
         {"delta": 1e-6},

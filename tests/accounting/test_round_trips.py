@@ -15,6 +15,7 @@ from fedhh.accounting import (
     paper_subset_size,
     shuffle_bound,
 )
+from tests.thinned import thinned
 
 # Found by random search: here narrow bins were looser than wide ones.
 KNOWN = [
@@ -37,7 +38,9 @@ def _points():
         yield min(local_epsilon, 16.0), round(n), delta, round(s)
 
 
-@pytest.mark.parametrize("point", list(_points()), ids=lambda p: "{:.3g}-{}-{:.1e}-{}".format(*p))
+@pytest.mark.parametrize(
+    "point", thinned(list(_points())), ids=lambda p: "{:.3g}-{}-{:.1e}-{}".format(*p)
+)
 def test_epsilons_are_in_range_ordered_and_satisfy_their_own_delta(point):
     local_epsilon, n, delta, s = point
     found = {}

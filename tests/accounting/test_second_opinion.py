@@ -25,6 +25,7 @@ from fedhh.longitudinal.ledger.statements import PLD, guarantees
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from tests.accounting.exact_losses import Response, Shift, delta_of_responses, delta_of_shift
+from tests.thinned import thinned
 
 
 def epsilon_of_shift(delta: float, distance: float) -> float:
@@ -46,7 +47,7 @@ def epsilon_of_responses(delta: float, kinds: dict[float, int]) -> float:
 
 @pytest.mark.parametrize(
     ("distance", "times", "delta"),
-    [(1.0, 1, 1e-6), (0.1, 60, 1e-10), (0.5, 3, 1e-2), (0.02, 600, 1e-10)],
+    thinned([(1.0, 1, 1e-6), (0.1, 60, 1e-10), (0.5, 3, 1e-2), (0.02, 600, 1e-10)]),
 )
 def test_the_truth_of_shifted_gaussians_lies_between_its_bounds(distance, times, delta):
     truth = epsilon_of_shift(delta, distance * math.sqrt(times))
@@ -74,13 +75,15 @@ def test_several_bounds_compose():
 
 @pytest.mark.parametrize(
     ("kinds", "delta"),
-    [
-        ({1.0: 30}, 1e-3),
-        ({2.0: 20, 6.0: 20, 4.0: 10}, 1e-6),
-        ({1.2345: 12, 0.77: 20, 0.1001: 9}, 1e-4),
-        ({4.0: 700}, 1e-10),
-        ({0.01: 5_000}, 1e-10),
-    ],
+    thinned(
+        [
+            ({1.0: 30}, 1e-3),
+            ({2.0: 20, 6.0: 20, 4.0: 10}, 1e-6),
+            ({1.2345: 12, 0.77: 20, 0.1001: 9}, 1e-4),
+            ({4.0: 700}, 1e-10),
+            ({0.01: 5_000}, 1e-10),
+        ]
+    ),
 )
 def test_the_truth_of_records_lies_between_its_bounds(kinds, delta):
     charges = [Charge(use_case=str(epsilon), epsilon=epsilon) for epsilon in kinds]
@@ -92,6 +95,7 @@ def test_the_truth_of_records_lies_between_its_bounds(kinds, delta):
     assert opinion.lower <= opinion.epsilon
 
 
+@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
 @pytest.mark.parametrize(
     ("bound", "local_epsilon", "num_reports", "domain_size", "times", "delta"),
     [
@@ -123,6 +127,7 @@ def of_twenty() -> SecondOpinion:
     return opinion_on_shuffle("clones", local_epsilon=4.0, num_reports=10_000, times=20, delta=1e-8)
 
 
+@pytest.mark.slow("::test_every_composition_of_a_ledger_is_held_to_the_lower_bound")
 def test_a_claim_below_the_lower_bound_is_an_error():
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
     wrong = (1 - 1e-9) * of_twenty().lower
@@ -130,6 +135,7 @@ def test_a_claim_below_the_lower_bound_is_an_error():
         opinion_on_uses([Use(bound=bound, times=20)], delta=1e-8, stated=wrong)
 
 
+@pytest.mark.slow("::test_a_ledgers_stated_number_is_its_optimal_composition")
 def test_what_is_stated_stays_what_it_is():
     found = of_twenty()
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
@@ -188,7 +194,7 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
 
 @pytest.mark.parametrize(
     ("protocol", "claims"),
-    [
+    thinned([
         (
             fedhh.LdpTrieHH(clients_per_layer=500, depth=4, max_items=3, local_epsilon=6.0),
             {"user, clones, slots", "user, blanket, slots", "user, blanket, any domain, slots"},
@@ -216,7 +222,7 @@ POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
         ),
         (fedhh.TrieHH(clients_per_layer=300, threshold=6, depth=4), set()),
         (fedhh.SecAggTrieHH(depth=4), set()),
-    ],
+    ]),
     ids=["ldp-triehh", "reusing", "unpadded", "blender", "ldpminer", "triehh", "secagg-triehh"],
 )  # fmt: skip
 def test_a_run_has_an_opinion_on_each_epsilon_that_it_composed(protocol, claims):
@@ -232,6 +238,7 @@ def test_a_run_has_an_opinion_on_each_epsilon_that_it_composed(protocol, claims)
         assert each.lower > 0.98 * each.upper
 
 
+@pytest.mark.slow("::test_a_run_has_an_opinion_on_each_epsilon_that_it_composed")
 def test_the_precision_of_a_run_is_that_of_its_opinion():
     bound = shuffle_bound("clones", local_epsilon=2.0, num_reports=500)
     uses = [Use(bound=bound, times=20)]
@@ -240,6 +247,7 @@ def test_the_precision_of_a_run_is_that_of_its_opinion():
     assert quick.lower <= quick.epsilon
 
 
+@pytest.mark.slow("::test_small_deltas_are_refused")
 def test_a_run_with_a_small_delta_has_none():
     protocol = fedhh.LdpTrieHH(clients_per_layer=300, depth=2, local_epsilon=6.0)
     result = fedhh.simulate(protocol, POPULATION, seed=0, delta=1e-12)

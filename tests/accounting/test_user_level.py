@@ -36,6 +36,7 @@ GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
 
 
 # Independently computed reference, to three digits; its groups take equal steps.
+@pytest.mark.slow("::test_wrong_input_is_named")
 @pytest.mark.parametrize(
     ("delta", "equal_steps", "slots", "blanket_slots"),
     [(1e-6, 27.5, 24.9, 8.62), (1e-8, 30.4, 30.6, 10.05), (1e-10, 32.9, 36.0, 11.30)],
@@ -52,6 +53,7 @@ def test_gboards_users_have_the_known_epsilons(delta, equal_steps, slots, blanke
     assert tight.groups == pytest.approx(blanket_slots, rel=3e-3)
 
 
+@pytest.mark.slow("::test_wrong_input_is_named")
 def test_gboards_first_layer_costs_a_user_more_than_a_full_one():
     # docs/reproduction-gboard.md: 9,900 candidates and the dummy.
     first = user_level_epsilon(bound="blanket", **GBOARD, delta=1e-10, domain_size=9_901)
@@ -81,6 +83,7 @@ def randomized_response_of_one_user(
     )
 
 
+@pytest.mark.slow("::test_wrong_input_is_named")
 def test_composing_the_pair_of_all_reports_would_be_wrong():
     case = {"local_epsilon": 2.0, "num_clients": 500, "max_items": 10}
     truth = randomized_response_of_one_user(1.0, **case)
@@ -109,6 +112,7 @@ def test_the_shortcut_cannot_be_asked_for():
     assert sorted(asked) == [500, 5000]
 
 
+@pytest.mark.slow("::test_wrong_input_is_named")
 @pytest.mark.parametrize("max_items", [1, 3])
 @pytest.mark.parametrize("bound", ["clones", "blanket"])
 def test_user_level_bounds_are_above_exact_randomized_response(bound, max_items):
@@ -120,6 +124,7 @@ def test_user_level_bounds_are_above_exact_randomized_response(bound, max_items)
             assert randomized_response_of_one_user(epsilon, **case) <= delta
 
 
+@pytest.mark.slow("::test_wrong_input_is_named")
 @pytest.mark.parametrize(
     ("local_epsilon", "domain_size", "subset_size"), [(1.0, 3, 1), (2.0, 3, 2), (3.0, 2, 1)]
 )
@@ -158,6 +163,7 @@ def test_user_level_bounds_are_above_every_client_and_all_data_enumerated(
 
 
 # Slots lose up to half here; what groups lose is the blanket's loss.
+@pytest.mark.slow("::test_wrong_input_is_named")
 @pytest.mark.parametrize(("num_clients", "lost"), [(500, 1.26), (2000, 1.35)])
 def test_groups_of_unequal_steps_are_close_to_exact_randomized_response(num_clients, lost):
     case = {"local_epsilon": 4.0, "num_clients": num_clients, "max_items": 10}
@@ -192,6 +198,7 @@ def joint_blanket_of_one_user(
     return total
 
 
+@pytest.mark.slow("::test_composition_meets_its_delta_and_not_a_multiple_of_it")
 def test_composition_of_pure_randomizers_is_that_of_two_atoms():
     # With two reports and one clone improbable the pair is all but randomized response, whose
     # k-fold composition is a sum over binomial counts.
@@ -205,6 +212,7 @@ def test_composition_of_pure_randomizers_is_that_of_two_atoms():
         assert delta_of_responses({local_epsilon: times}, found - 0.05) > delta * 0.9
 
 
+@pytest.mark.slow("::test_composition_says_where_it_ends")
 def test_one_use_costs_what_the_bound_says_and_more_cost_more():
     bound = subset_selection_blanket(
         local_epsilon=6.0, num_reports=5000, domain_size=300, subset_size=1
@@ -251,6 +259,7 @@ def test_disjoint_cohorts_cost_the_worst_of_them():
     assert disjoint_epsilon(bounds, delta=1e-8) == pytest.approx(worst, rel=1e-9)
 
 
+@pytest.mark.slow("::test_slots_of_far_too_few_clients_are_the_sum_without_a_warning")
 def test_clients_without_exactly_b_reports_have_no_slots():
     found = user_level_from(
         lambda n: Clones(local_epsilon=2.0, num_reports=n),
@@ -268,6 +277,7 @@ def test_clients_without_exactly_b_reports_have_no_slots():
     assert found.groups > fewer_hide_less.groups
 
 
+@pytest.mark.slow("::test_disjoint_cohorts_cost_the_worst_of_them")
 def test_reused_clients_cost_more():
     def of_uses(uses):
         return user_level_from(
@@ -307,6 +317,7 @@ def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
     assert few.slots > 60 * 11.0
 
 
+@pytest.mark.slow("::test_composition_meets_its_delta_and_not_a_multiple_of_it")
 def test_groups_of_reused_clients_share_the_delta_among_rounds():
     bound = Clones(local_epsilon=2.0, num_reports=5 * 10**4)
     found = user_level_from(

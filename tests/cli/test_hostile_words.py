@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.thinned import thinned
+
 ESC = "\x1b[2J"
 FORBIDDEN = ("\x1b", "\u202e", "\x9b", "\x07")
 LONG = "y" * 3_000
@@ -42,6 +44,7 @@ def hostile_file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
 def test_a_run_and_show_print_hostile_words_and_paths(command, tmp_path, hostile_file):
     out = f"out[bold]{ESC}\u202e"
     done = command(
@@ -61,6 +64,7 @@ def test_a_run_and_show_print_hostile_words_and_paths(command, tmp_path, hostile
     printed_safely(refused, f"Error: {path} holds another run")
 
 
+@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
 def test_commands_about_files_print_hostile_paths(command, tmp_path):
     rows = [json.dumps({"user": str(u), "word": w, "count": 1}) for u in range(40) for w in WORDS]
     (tmp_path / "words.jsonl").write_text("\n".join(rows) + "\n")
@@ -96,6 +100,7 @@ sampler = "greedy"
 
 
 # What figures make of such labels is tested with the figures.
+@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_sweeps_and_comparisons_print_hostile_labels_and_titles(command, tmp_path):
     (tmp_path / "s.toml").write_text(SWEEP)
@@ -110,6 +115,7 @@ def test_sweeps_and_comparisons_print_hostile_labels_and_titles(command, tmp_pat
     printed_safely(shown, *labels, r"[/] \x1b[2J \u202e")
 
 
+@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
 def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SWEEP)
     assert command("sweep", "s.toml", "--out", "out", "-q", cwd=tmp_path).stdout == "out\n"
@@ -125,27 +131,29 @@ def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monk
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("run", "--data", f"no{ESC}.csv"),
-        ("run", "--config", f"no{ESC}[/].toml"),
-        ("run", "--preset", f"no{ESC}[/]"),
-        ("run", "--set", f"a.b{ESC}={ESC}"),
-        ("run", "--set", f"protocol.name={ESC}[/]"),
-        ("run", "--set", f"protocol.depth={LONG}"),
-        ("run", "--known", f"no{ESC}\nline"),
-        ("sweep", f"no{ESC}\u202e.toml"),
-        ("show", f"no{ESC}\nline"),
-        ("report", f"no{ESC}[/]"),
-        ("show", "no", "--table", f"{ESC}[/]"),
-        ("presets", "show", f"{ESC}[/]"),
-        ("data", "describe", f"no{ESC}[/]"),
-        ("data", "prepare", f"no{ESC}[/]", "out.csv"),
-        (f"no{ESC}[/]",),
-        ("run", f"--no{ESC}[/]"),
-        ("run", "--seed", f"x{ESC}[/]"),
-        ("run", f"extra{ESC}[/]"),
-        ("account", "shuffle", "--local-epsilon", "1", "--reports", "9", "--oracle", ESC),
-    ],
+    thinned(
+        [
+            ("run", "--data", f"no{ESC}.csv"),
+            ("run", "--config", f"no{ESC}[/].toml"),
+            ("run", "--preset", f"no{ESC}[/]"),
+            ("run", "--set", f"a.b{ESC}={ESC}"),
+            ("run", "--set", f"protocol.name={ESC}[/]"),
+            ("run", "--set", f"protocol.depth={LONG}"),
+            ("run", "--known", f"no{ESC}\nline"),
+            ("sweep", f"no{ESC}\u202e.toml"),
+            ("show", f"no{ESC}\nline"),
+            ("report", f"no{ESC}[/]"),
+            ("show", "no", "--table", f"{ESC}[/]"),
+            ("presets", "show", f"{ESC}[/]"),
+            ("data", "describe", f"no{ESC}[/]"),
+            ("data", "prepare", f"no{ESC}[/]", "out.csv"),
+            (f"no{ESC}[/]",),
+            ("run", f"--no{ESC}[/]"),
+            ("run", "--seed", f"x{ESC}[/]"),
+            ("run", f"extra{ESC}[/]"),
+            ("account", "shuffle", "--local-epsilon", "1", "--reports", "9", "--oracle", ESC),
+        ]
+    ),
 )
 def test_errors_are_one_short_line_of_plain_text(command, tmp_path, words):
     done = command(*words, cwd=tmp_path)

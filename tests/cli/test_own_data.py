@@ -7,6 +7,7 @@ import pytest
 
 from fedhh.cli.console import SafeConsole, print_wrapped
 from fedhh.experiments.config.labels import round_up
+from tests.thinned import thinned
 
 CHAT = "Timestamp;Sender;Message\n" + "".join(
     f'12.03.24, 18:02;User {i % 400};"lol; привет \U0001f602"\n' for i in range(1_200)
@@ -31,6 +32,7 @@ def chat(tmp_path, monkeypatch):
     return "chat.csv"
 
 
+@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
     done = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "mine", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -48,6 +50,7 @@ def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
     assert "amplifies" not in done.stdout
 
 
+@pytest.mark.slow("::test_a_wrong_layout_is_one_line")
 def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command, tmp_path):
     first = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "one", "--quiet")
     assert (first.returncode, first.stderr) == (0, "")
@@ -60,6 +63,7 @@ def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command,
     assert one == two
 
 
+@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     done = command(
         "compare", "--data", chat, *LAYOUT, "--workers", "0", "--seeds", "1", "--out", "mine",
@@ -74,6 +78,7 @@ def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     assert "amplifies" not in command("compare", "--resume", "--out", "mine").stderr
 
 
+@pytest.mark.slow("::test_a_file_that_is_too_small_has_that_for_a_verdict")
 def test_a_sweep_over_a_file_says_it_too(chat, command, tmp_path):
     (tmp_path / "s.toml").write_text(
         """
@@ -101,6 +106,7 @@ workers = 0
     assert "(epsilon 2)" not in whole(done.stderr)
 
 
+@pytest.mark.slow("::test_a_file_that_is_too_small_has_that_for_a_verdict")
 def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     (tmp_path / "few.csv").write_text(
         "user,word\n" + "".join(f"{user},lol\n" for user in range(499))
@@ -121,6 +127,7 @@ def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     assert LOCAL in whole(run.stderr)
 
 
+@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_a_description_speaks_of_labels_and_percents(chat, command):
     done = command("data", "describe", chat, *LAYOUT)
     assert done.returncode == 0, done.stderr
@@ -161,7 +168,9 @@ def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
     assert "Nothing stands in the way of a run" in said
 
 
-@pytest.mark.parametrize("words", [("run", "--data"), ("compare", "--data"), ("data", "describe")])
+@pytest.mark.parametrize(
+    "words", thinned([("run", "--data"), ("compare", "--data"), ("data", "describe")])
+)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

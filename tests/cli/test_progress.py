@@ -127,6 +127,7 @@ def test_what_was_done_before_and_what_is_known_is_printed_unless_quiet(quiet):
     assert said == ("" if quiet else "400 users\n3 of 4 days are done, 1 left\n")
 
 
+@pytest.mark.slow("::test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices")
 def test_a_run_tells_its_rounds():
     class Hostile(Sfp):
         title = "[/]\x1b[2J"
@@ -148,6 +149,7 @@ sweep = { axes = { "protocol.eta_max" = [20, 30] } }
 """
 
 
+@pytest.mark.slow("::test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices")
 def test_a_sweep_tells_its_cells(tmp_path):
     recorded = Recorded()
     run_sweep(

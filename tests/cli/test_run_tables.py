@@ -20,6 +20,7 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.known_words import shipped_list
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 SEVERAL_ROUNDS = "An estimate below 0 is of the validation round's votes alone; z and the test"
 UNBIASED = "Estimates are unbiased and not cut at 0"
@@ -42,6 +43,7 @@ def printed(parts) -> str:
     return file.getvalue()
 
 
+@pytest.mark.slow("::test_a_run_prints_how_far_estimates_are_off_and_whom_they_count")
 @pytest.mark.parametrize(
     ("protocol", "of_layers", "of_validation"),
     [(ADAPTIVE, False, False), (LDP, True, None), (VALIDATED, True, True)],
@@ -63,7 +65,7 @@ def test_rounds_have_their_names_and_thresholds(protocol, of_layers, of_validati
     assert (rows[-1][1] == "validation") == (of_validation is not None)
 
 
-@pytest.mark.parametrize("of", [brief_of, functools.partial(run_parts, num_words=10)])
+@pytest.mark.parametrize("of", thinned([brief_of, functools.partial(run_parts, num_words=10)]))
 @pytest.mark.parametrize(
     ("protocol", "reason", "other"),
     [(ADAPTIVE, SEVERAL_ROUNDS, UNBIASED), (LDP, UNBIASED, SEVERAL_ROUNDS)],

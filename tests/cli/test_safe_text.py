@@ -45,6 +45,7 @@ def test_what_a_terminal_would_act_on_is_an_escape(text, shown):
     assert safe_text(text) == shown
 
 
+@pytest.mark.slow("::test_long_text_keeps_its_ends_and_says_how_long_it_was")
 @given(st.text(st.characters(), max_size=400))
 def test_every_text_ends_as_one_printable_line_and_stays_so(text):
     shown = safe_text(text)

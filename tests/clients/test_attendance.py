@@ -28,6 +28,7 @@ from fedhh.words.known_words import shipped_list
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 POPULATION = zipf_population(6_000)
 DEVICES = Devices(check_in="papaya", eligible=0.7, dropout=0.1, deadline_hours=16.0)
@@ -86,7 +87,7 @@ def answer_of(way, query) -> Answer:
     return reduce(Answer.merge, way.answer(query))
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS, keep=2))
 def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name):
     protocol = settled(PROTOCOLS[name])
     states = []
@@ -214,7 +215,7 @@ def alike():
     )
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS, keep=2))
 def test_estimates_are_of_the_realised_number_of_answers(name, alike):
     protocol = PROTOCOLS[name]
     if name == "trie":

@@ -15,6 +15,7 @@ from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
+from tests.thinned import thinned
 
 
 class Listening(Population):
@@ -51,6 +52,7 @@ def asked(
 COHORT = Cohort(start=5, size=20_000, redraw=0)
 
 
+@pytest.mark.slow("::test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once")
 def test_a_billion_clients_are_asked_in_a_random_order_that_takes_no_memory():
     population = Listening(10**9, exchangeable=True)
     asked(population, replace(COHORT, size=1))
@@ -71,7 +73,7 @@ def test_a_billion_clients_are_asked_in_a_random_order_that_takes_no_memory():
     assert len(np.unique(np.concatenate(groups))) == 40_000
 
 
-@pytest.mark.parametrize("num_clients", [LARGEST_SHUFFLED, LARGEST_SHUFFLED + 1])
+@pytest.mark.parametrize("num_clients", thinned([LARGEST_SHUFFLED, LARGEST_SHUFFLED + 1]))
 def test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once(num_clients):
     clients = asked(Listening(num_clients), COHORT)
     assert len(np.unique(clients)) == 20_000

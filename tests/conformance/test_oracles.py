@@ -48,7 +48,11 @@ def small_oracle(case: tuple[str, float, int]) -> FrequencyOracle:
 
 @pytest.mark.parametrize(
     ("case", "check"),
-    [(case, check) for case in CASES for check in oracle_checks(small_oracle(case))],
+    [
+        pytest.param(case, check, marks=[] if case[1:] == ORACLE_CASES[0] else [pytest.mark.slow])
+        for case in CASES
+        for check in oracle_checks(small_oracle(case))
+    ],
     ids=lambda each: "-".join(map(str, each)) if isinstance(each, tuple) else str(each),
 )
 def test_a_registered_oracle_passes(case, check):

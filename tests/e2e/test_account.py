@@ -12,6 +12,7 @@ from fedhh.accounting import UserLevelEpsilon, user_level_epsilon
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
+from tests.thinned import thinned
 
 GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
 GBOARD_SS = (*GBOARD, "--oracle", "ss", "--domain-size", "1000001")
@@ -37,6 +38,7 @@ def test_shuffle_states_every_bound_of_gboards_case(answer):
     assert found["true_epsilon_at_least"] <= bounds["ss_blanket"]["epsilon"]
 
 
+@pytest.mark.slow("::test_shuffle_states_every_bound_of_gboards_case")
 def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
     found = answer("account", "shuffle", *GBOARD, "--honest-share", "0.9")
     assert (found["reports"], found["honest_reports"]) == (30_000_000, 27_000_000)
@@ -62,6 +64,7 @@ def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
         assert message in err
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_plan_is_found_in_spite_of_colluders(answer, fedhh):
     words = ("account", "plan", "--local-epsilon", "4", "--central-epsilon", "1", "--oracle", "grr")
     clients = [answer(*words, "--honest-share", share)["plan"]["clients"] for share in ("1", "0.5")]
@@ -129,6 +132,7 @@ def central_of(found: dict, unit: str) -> dict:
     return guarantee
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
     target = ("--central-epsilon", "1", "--local-epsilon", "6", "--max-items", "60")
     one = answer("account", "plan", *target)
@@ -156,6 +160,7 @@ def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
     assert validation == int(0.1 * validated["clients"])
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 @pytest.mark.parametrize("domain", [(), ("--domain-size", "1000001"), ("--eta-max", "500")])
 def test_a_plan_and_its_reverse_agree(answer, domain):
     target = ("--central-epsilon", "1", "--layers", "2", "--max-items", "10", *domain)
@@ -165,6 +170,7 @@ def test_a_plan_and_its_reverse_agree(answer, domain):
     assert 1 - 2e-3 <= central_of(back, "item")["epsilon"] <= 1
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_presets_plan_is_its_protocols(answer):
     words = "account plan --preset small --set protocol.max_items=1 --central-epsilon 1"
     found = answer(*words.split(), "--delta", "1e-6")
@@ -184,6 +190,7 @@ def test_a_presets_plan_is_its_protocols(answer):
     assert found["target"]["delta"] == 1e-6
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
     words = ("--central-epsilon", "1e-9", "--local-epsilon", "16")
     found = answer("account", "plan", *words)
@@ -204,42 +211,49 @@ ANONYMITY = ("anonymity", "--local-epsilon", "1", "--reports", "100")
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("shuffle", "--local-epsilon", "0", "--reports", "9"), "0.1 <= local_epsilon <= 16.0"),
-        (("shuffle", "--local-epsilon", "x", "--reports", "9"), "--local-epsilon"),
-        (("shuffle", "--local-epsilon", "1", "--reports", "1"), "2 <= num_reports"),
-        (("shuffle", "--local-epsilon", "1", "--reports", "2.5"), "--reports"),
-        (("shuffle", "--local-epsilon", "1"), "Missing option '--reports'"),
-        ((*SHUFFLE, "--delta", "0"), "1e-14 <= delta <= 0.1, got delta=0.0"),
-        ((*SHUFFLE, "--oracle", "ss"), "--domain-size with --oracle ss"),
-        ((*SHUFFLE, "--oracle", "zz"), "Unknown oracle 'zz'"),
-        ((*SHUFFLE, "--oracle", "ss", "--domain-size", "1"), "domain_size=1"),
-        ((*SHUFFLE, "--figure", "bounds.xyz"), "ends in .png, .pdf, .svg, got 'bounds.xyz'"),
-        (PLAN, "got neither"),
-        ((*PLAN, "--local-epsilon", "1", "--clients", "9"), "got both"),
-        ((*PLAN, "--clients", "9", "--layers", "10"), "a client for each of 10 layers, got 9"),
-        ((*PLAN, "--clients", "0"), "clients=0"),
-        ((*PLAN, "--clients", "9", "--unit", "word"), "Unknown unit 'word'"),
-        ((*PLAN, "--clients", "9", "--validation-share", "1"), "validation_share=1.0"),
-        ((*PLAN, "--clients", "9", "--domain-size", "1"), "domain_size >= 2"),
-        ((*PLAN, "--clients", "9", "--domain-size", "9", "--eta-max", "9"), "leave one out"),
-        ((*PLAN, "--clients", "9", "--set", "seed=1"), "--set only with --preset or --config"),
-        ((*PLAN, "--preset", "small", "--layers", "2"), "got both; change a preset's"),
-        ((*PLAN, "--preset", "small", "--set", "protocol.name=triehh"), "got TrieHH (central)"),
-        ((*PLAN, "--local-epsilon", "1", "--max-items", "0"), "max_items=0"),
-        (("plan", "--central-epsilon", "0", "--clients", "9"), "central_epsilon=0"),
-        (("user", "--local-epsilon", "1", "--clients", "1", "--max-items", "2"), "num_clients=1"),
-        (("user", "--local-epsilon", "1", "--clients", "9", "--max-items", "0"), "max_items=0"),
-        ((*ANONYMITY, "--eta-max", "0", "--alphabet-size", "9"), "eta_max=0"),
-        ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--alpha", "1"), "alpha=1.0"),
-        ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--passes", "0"), "passes=0"),
-    ],
+    thinned(
+        [
+            (("shuffle", "--local-epsilon", "0", "--reports", "9"), "0.1 <= local_epsilon <= 16.0"),
+            (("shuffle", "--local-epsilon", "x", "--reports", "9"), "--local-epsilon"),
+            (("shuffle", "--local-epsilon", "1", "--reports", "1"), "2 <= num_reports"),
+            (("shuffle", "--local-epsilon", "1", "--reports", "2.5"), "--reports"),
+            (("shuffle", "--local-epsilon", "1"), "Missing option '--reports'"),
+            ((*SHUFFLE, "--delta", "0"), "1e-14 <= delta <= 0.1, got delta=0.0"),
+            ((*SHUFFLE, "--oracle", "ss"), "--domain-size with --oracle ss"),
+            ((*SHUFFLE, "--oracle", "zz"), "Unknown oracle 'zz'"),
+            ((*SHUFFLE, "--oracle", "ss", "--domain-size", "1"), "domain_size=1"),
+            ((*SHUFFLE, "--figure", "bounds.xyz"), "ends in .png, .pdf, .svg, got 'bounds.xyz'"),
+            (PLAN, "got neither"),
+            ((*PLAN, "--local-epsilon", "1", "--clients", "9"), "got both"),
+            ((*PLAN, "--clients", "9", "--layers", "10"), "a client for each of 10 layers, got 9"),
+            ((*PLAN, "--clients", "0"), "clients=0"),
+            ((*PLAN, "--clients", "9", "--unit", "word"), "Unknown unit 'word'"),
+            ((*PLAN, "--clients", "9", "--validation-share", "1"), "validation_share=1.0"),
+            ((*PLAN, "--clients", "9", "--domain-size", "1"), "domain_size >= 2"),
+            ((*PLAN, "--clients", "9", "--domain-size", "9", "--eta-max", "9"), "leave one out"),
+            ((*PLAN, "--clients", "9", "--set", "seed=1"), "--set only with --preset or --config"),
+            ((*PLAN, "--preset", "small", "--layers", "2"), "got both; change a preset's"),
+            ((*PLAN, "--preset", "small", "--set", "protocol.name=triehh"), "got TrieHH (central)"),
+            ((*PLAN, "--local-epsilon", "1", "--max-items", "0"), "max_items=0"),
+            (("plan", "--central-epsilon", "0", "--clients", "9"), "central_epsilon=0"),
+            (
+                ("user", "--local-epsilon", "1", "--clients", "1", "--max-items", "2"),
+                "num_clients=1",
+            ),
+            (("user", "--local-epsilon", "1", "--clients", "9", "--max-items", "0"), "max_items=0"),
+            ((*ANONYMITY, "--eta-max", "0", "--alphabet-size", "9"), "eta_max=0"),
+            ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--alpha", "1"), "alpha=1.0"),
+            ((*ANONYMITY, "--eta-max", "9", "--alphabet-size", "9", "--passes", "0"), "passes=0"),
+        ],
+        keep=6,
+    ),
 )
 def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):
     assert message in refused("account", *words)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 @pytest.mark.usefixtures("drawn_figures")
 def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
     from matplotlib.figure import Figure
@@ -274,6 +288,7 @@ SS = "account shuffle --local-epsilon 6 --reports 20000 --oracle ss --domain-siz
 USER = "account user --local-epsilon 2 --clients 500 --max-items 5 --delta 1e-6"
 
 
+@pytest.mark.slow("::test_tables_name_each_bound_with_its_source")
 @pytest.mark.parametrize(
     ("line", "of", "without"),
     [(SS, "epsilon", ["closed_form"]), (USER, "slots", [])],
@@ -292,6 +307,7 @@ def test_a_second_opinion_stands_next_to_each_bound_and_changes_none(answer, lin
         assert opinion["lower"] > 0.99 * opinion["upper"]
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_the_table_of_second_opinions_has_a_row_for_each(fedhh):
     words = ("--local-epsilon", "2", "--reports", "100")
     code, out, _ = fedhh("account", "shuffle", *words, "--second-opinion")
@@ -300,6 +316,7 @@ def test_the_table_of_second_opinions_has_a_row_for_each(fedhh):
     assert [rows.count(f" {name} ") for name in ("clones", "clones-2023", "blanket")] == [1, 1, 0]
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 @pytest.mark.parametrize(
     "words",
     [
@@ -313,6 +330,7 @@ def test_shuffles_have_no_event_and_small_deltas_no_second_opinion(refused, word
         assert delta in refused("account", *words, "--delta", delta, "--second-opinion")
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 @pytest.mark.parametrize(("unit", "reports"), [("item", 1), ("user", 5)])
 def test_a_plan_is_an_event_of_all_reports_about_a_unit(fedhh, unit, reports):
     words = "account plan --local-epsilon 2 --central-epsilon 1 --max-items 5 --format dp-event"
@@ -323,6 +341,7 @@ def test_a_plan_is_an_event_of_all_reports_about_a_unit(fedhh, unit, reports):
     assert accountant.get_epsilon(0) == pytest.approx(2 * reports)
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
     def too_small(**asked) -> UserLevelEpsilon:
         found = user_level_epsilon(**asked)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from dp_accounting import dp_event
 
+from tests.thinned import thinned
+
 
 @pytest.fixture
 def answer(answer):
@@ -23,13 +25,16 @@ def epsilon(found: dict[str, Any], unit: str, method: str = "basic") -> float:
 
 @pytest.mark.parametrize(
     ("words", "announced", "busy_day"),
-    [
-        (("macos-10.12",), 16, 16 + 2),
-        (("macos-10.12", "--without", "AppDeepLink"), 6, 6 + 2),
-        (("macos-10.12.1",), 14, 14),
-        (("ios-10.1.1",), 14, 14),
-        (("ios-11-beta",), 33, 14 + 29),
-    ],
+    thinned(
+        [
+            (("macos-10.12",), 16, 16 + 2),
+            (("macos-10.12", "--without", "AppDeepLink"), 6, 6 + 2),
+            (("macos-10.12.1",), 14, 14),
+            (("ios-10.1.1",), 14, 14),
+            (("ios-11-beta",), 33, 14 + 29),
+        ],
+        keep=2,
+    ),
 )
 def test_audited_systems_permit_what_the_paper_says(answer, words, announced, busy_day):
     # 20 events, since ten records of a name go out in a report of the iOS 11 beta.
@@ -58,6 +63,7 @@ def test_the_worked_example_of_the_paper(answer):
     assert busy["largest_in_24_hours"] == 20
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_published_caps(answer):
     found = answer("--rules", "apple", "--days", "30", "--delta", "1e-6")
     assert [epsilon(found, unit) for unit in ("item", "day", "24 hours", "user")] == [
@@ -70,6 +76,7 @@ def test_published_caps(answer):
     assert {each["delta"] for each in found["together"]["guarantees"]} == {0.0, 1e-6}
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_rules_of_ones_own(answer):
     found = answer(
         "--use-case", "a=1:2/7:unlimited:30", "--use-case", "b=0.5+0.25:1:3",
@@ -86,6 +93,7 @@ def test_rules_of_ones_own(answer):
     assert {each["neighboring"] for each in found["together"]["guarantees"]} >= {"swap of values"}
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_a_run_that_is_repeated(answer):
     found = answer("small", "--every", "7", "--days", "365")
     (name, rule), *others = found["use_cases"].items()
@@ -98,6 +106,7 @@ def test_a_run_that_is_repeated(answer):
     assert epsilon(changed, "user") == 2 * rule["amount"]
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_tables_name_units_and_deltas(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     done = command("account", "ledger", "--rules", "macos-10.12", "--days", "365")
@@ -107,6 +116,7 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
         assert text in done.stdout
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 @pytest.mark.usefixtures("drawn_figures")
 def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     done = command(
@@ -120,7 +130,7 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
+    thinned([
         ((), "one of SOURCE, --rules, and rules of your own"),
         (("--rules", "apple", "--use-case", "a=1:1"), "one of SOURCE"),
         (("--rules", "appel"), "did you mean 'apple'"),
@@ -151,7 +161,7 @@ def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
         (("--permanent", "a=1+2:3"), "one epsilon in --permanent"),
         (("no-such-preset",), "no-such-preset"),
         (("small", "--every", "0"), "every >= 1"),
-    ],
+    ], keep=4),
 )  # fmt: skip
 def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):
     assert message in refused("account", "ledger", *words)
@@ -171,6 +181,7 @@ def test_an_event_is_python_that_evaluates_to_it(command):
     assert found == pytest.approx([1.0] * 6 + [2.0] * 3 + [6.0] * 3)
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_a_second_opinion_on_a_lifetime_stands_next_to_its_composition(answer):
     words = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "9")
     words += ("--delta", "1e-6")
@@ -190,6 +201,7 @@ def test_a_single_record_is_not_composed(answer, command):
     assert "No second opinion" in command("account", "ledger", *words).stdout
 
 
+@pytest.mark.slow("::test_an_event_is_python_that_evaluates_to_it")
 def test_what_has_no_event_or_opinion_is_refused(refused):
     lifetime = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
     assert "365,000" in refused(*lifetime, "--format", "dp-event")
@@ -199,6 +211,7 @@ def test_what_has_no_event_or_opinion_is_refused(refused):
     assert "1e-11" in refused(*lifetime, "--second-opinion", "--delta", "1e-11")
 
 
+@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_a_finished_runs_directory_is_taken(answer, refused, once, tmp_path):
     small = ("--set", "population.clients=2000", "--set", "protocol.depth=3", "--workers", "0")
     finished, _ = once("run", "--preset", "small", *small)

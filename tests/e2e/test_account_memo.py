@@ -5,9 +5,12 @@ import math
 
 import pytest
 
+from tests.thinned import thinned
+
 RAPPOR = ("account", "memo", "--answer", "rappor", "--local-epsilon", "4.394449154672439")
 
 
+@pytest.mark.slow("::test_tables_say_what_is_not_covered")
 def test_the_numbers_of_the_rappor_paper(command):
     done = command(*RAPPOR, "--bits", "4", "--days", "14", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -51,6 +54,7 @@ def test_json_has_null_where_nothing_bounds_epsilon(command):
     assert found["public_bits"] == pytest.approx(math.log2(math.comb(32, 4)))
 
 
+@pytest.mark.slow("::test_tables_say_what_is_not_covered")
 def test_a_device_is_found_again_in_a_crowd(command):
     words = (*RAPPOR, "--days", "2", "--bits", "32", "--crowd", "10")
     found = json.loads(command(*words, "--format", "json").stdout)["found_in_crowd"]
@@ -62,24 +66,27 @@ def test_a_device_is_found_again_in_a_crowd(command):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
-        (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon=0.0"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--days", "0"), "days=0"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--changes", "0"), "changes=0"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--gamma", "0.1"), "no --gamma"),
-        (("--answer", "dbitflip", "--local-epsilon", "1", "--gamma", "0.5"), "gamma=0.5"),
-        (("--answer", "dbitflip", "--local-epsilon", "1", "--drawn", "40"), "num_drawn=40"),
-        (("--answer", "rappor", "--local-epsilon", "1", "--bits", "3"), "num_bits=3"),
-        (("--answer", "rappor", "--local-epsilon", "1", "--p", "0.8"), "p < q"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "olh"), "try grr"),
-        (("--answer", "rappor", "--local-epsilon", "121"), "epsilon <= 120"),
-        (("--answer", "rappor", "--local-epsilon", "1", "--bits", "5000"), "at most 4096 bits"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "zz"), "Unknown oracle"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
-        (("--answer", "fresh", "--local-epsilon", "1", "--crowd", "9"), "no --crowd"),
-        (("--answer", "dbitflip", "--local-epsilon", "1", "--crowd", "1"), "crowd=1"),
-    ],
+    thinned(
+        [
+            (("--answer", "rapor", "--local-epsilon", "1"), "did you mean 'rappor'"),
+            (("--answer", "rappor", "--local-epsilon", "0"), "local_epsilon=0.0"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--days", "0"), "days=0"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--changes", "0"), "changes=0"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--gamma", "0.1"), "no --gamma"),
+            (("--answer", "dbitflip", "--local-epsilon", "1", "--gamma", "0.5"), "gamma=0.5"),
+            (("--answer", "dbitflip", "--local-epsilon", "1", "--drawn", "40"), "num_drawn=40"),
+            (("--answer", "rappor", "--local-epsilon", "1", "--bits", "3"), "num_bits=3"),
+            (("--answer", "rappor", "--local-epsilon", "1", "--p", "0.8"), "p < q"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "olh"), "try grr"),
+            (("--answer", "rappor", "--local-epsilon", "121"), "epsilon <= 120"),
+            (("--answer", "rappor", "--local-epsilon", "1", "--bits", "5000"), "at most 4096 bits"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--oracle", "zz"), "Unknown oracle"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--domain-size", "1"), "domain_size=1"),
+            (("--answer", "fresh", "--local-epsilon", "1", "--crowd", "9"), "no --crowd"),
+            (("--answer", "dbitflip", "--local-epsilon", "1", "--crowd", "1"), "crowd=1"),
+        ],
+        keep=5,
+    ),
 )
 def test_wrong_input_is_one_line(refused, tmp_path, words, message):
     days = () if "--days" in words else ("--days", "3")

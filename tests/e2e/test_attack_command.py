@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 WORDS = (
     *("attack", "small", "--set", "population.clients=20000", "--workers", "0", "-q"),
     *("--set", "protocol.clients_per_layer=auto", "--runs", "1"),
 )
 
 
+@pytest.mark.slow("::test_contradictions_end_with_one_line")
 def test_an_attack_is_a_table_a_figure_and_json(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
     done = command(*WORDS, "--figure", "attack.png", cwd=tmp_path)
@@ -23,6 +26,7 @@ def test_an_attack_is_a_table_a_figure_and_json(command, monkeypatch, tmp_path):
     assert f"{half['clients']:,} [" in done.stdout
 
 
+@pytest.mark.slow("::test_contradictions_end_with_one_line")
 def test_a_run_says_what_its_fake_clients_did(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     fakes = ("--set", "adversary.clients=1500", "--set", 'adversary.targets=["zzqqzz"]')

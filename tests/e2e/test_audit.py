@@ -7,8 +7,10 @@ import json
 import pytest
 
 from fedhh.oracles import ORACLES
+from tests.thinned import thinned
 
 
+@pytest.mark.slow("::test_many_reports_of_one_device_tell_its_pool")
 def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
     found = answer(
         "audit", "randomizer", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
@@ -20,6 +22,7 @@ def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
     assert found["verdict"] == "consistent"
 
 
+@pytest.mark.slow("::test_many_reports_of_one_device_tell_its_pool")
 def test_a_server_that_chooses_the_trie_keeps_to_what_is_stated(answer, fedhh):
     words = ("audit", "chosen-trie", "--local-epsilon", "2", "--domain-size", "3", "--rounds", "2")
     found = answer(*words, "--clients", "4000")
@@ -66,11 +69,14 @@ AUDIT = ("randomizer", "--local-epsilon", "1", "--domain-size", "10")
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (("randomizer",), "Missing option '--local-epsilon'"),
-        ((*AUDIT, "--samples", "2"), "num_samples=2"),
-        ((*AUDIT, "--confidence", "1"), "confidence=1.0"),
-    ],
+    thinned(
+        [
+            (("randomizer",), "Missing option '--local-epsilon'"),
+            ((*AUDIT, "--samples", "2"), "num_samples=2"),
+            ((*AUDIT, "--confidence", "1"), "confidence=1.0"),
+        ],
+        keep=3,
+    ),
 )
 def test_wrong_input_is_refused_in_one_line(refused, words, message):
     assert message in refused("audit", *words)

@@ -11,6 +11,7 @@ import pytest
 
 from fedhh.longitudinal.pipeline import audits
 from tests.longitudinal.faulty_devices import RefilledTwice
+from tests.thinned import thinned
 
 EMOJI = ("--use-case", "emoji=4:1")
 QUICK = ("--days", "4", "--devices", "1500")
@@ -33,6 +34,7 @@ def found(command, *words: str) -> tuple[int, dict]:
     return code, json.loads(out)
 
 
+@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
 def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (0, "consistent")
@@ -53,6 +55,7 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     assert "verdict: consistent" in table
 
 
+@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
     def broken(*, cap, **more):
         return honest(cap=RefilledTwice.of(cap), **more)
@@ -68,6 +71,7 @@ def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch)
     assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
 
 
+@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
 def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(
@@ -86,6 +90,7 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     assert len(names) > 1
 
 
+@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
 def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
     code, result = found(device, *words)
@@ -101,6 +106,7 @@ def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     assert len(found(device, *one_day, "--bits", "16")[1]["shown"]) == 1
 
 
+@pytest.mark.slow("::test_a_log_that_is_none_is_refused_in_one_line")
 def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     sent = tmp_path / "log.csv"
     sent.write_text(LOG)
@@ -133,6 +139,7 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     assert result["num_days"] == 3
 
 
+@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert (
@@ -156,25 +163,28 @@ def test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        ("", "Expected a header line"),
-        ("device,day,use_case\n", "only a header"),
-        ("device,use_case\na,emoji\n", "Expected a column 'day'"),
-        ("device,day,use_case\na,3,emoji\na,2,emoji\n", "time goes backwards"),
-        (
-            "device,day,use_case\na,-1,emoji\n",
-            "Expected days from 0, a device's opt-in, got day=-1",
-        ),
-        ("device,day,use_case\na,100000,emoji\n", "Expected days below 100,000"),
-        ("device,day,use_case\na,1.5,emoji\n", "whole number"),
-        ("device,day,use_case\na,1,\n", "Expected a use case, got none"),
-        ("device,day,use_case\n,1,emoji\n", "Expected a user, got none"),
-        ("device,day,use_case\na,1,emjoi\n", "did you mean 'emoji'"),
-        ("device,day,use_case,records\na,1,emoji,-2\n", "whole count"),
-        ("device,day,use_case\na,1,emoji,7\n", "Expected 3 fields"),
-        ("device,day,device\na,1,a\n", "distinct columns"),
-        ("device,day,use_case\na,2024-01-03,emoji\na,4,emoji\n", "date like 2024-02-29"),
-    ],
+    thinned(
+        [
+            ("", "Expected a header line"),
+            ("device,day,use_case\n", "only a header"),
+            ("device,use_case\na,emoji\n", "Expected a column 'day'"),
+            ("device,day,use_case\na,3,emoji\na,2,emoji\n", "time goes backwards"),
+            (
+                "device,day,use_case\na,-1,emoji\n",
+                "Expected days from 0, a device's opt-in, got day=-1",
+            ),
+            ("device,day,use_case\na,100000,emoji\n", "Expected days below 100,000"),
+            ("device,day,use_case\na,1.5,emoji\n", "whole number"),
+            ("device,day,use_case\na,1,\n", "Expected a use case, got none"),
+            ("device,day,use_case\n,1,emoji\n", "Expected a user, got none"),
+            ("device,day,use_case\na,1,emjoi\n", "did you mean 'emoji'"),
+            ("device,day,use_case,records\na,1,emoji,-2\n", "whole count"),
+            ("device,day,use_case\na,1,emoji,7\n", "Expected 3 fields"),
+            ("device,day,device\na,1,a\n", "distinct columns"),
+            ("device,day,use_case\na,2024-01-03,emoji\na,4,emoji\n", "date like 2024-02-29"),
+        ],
+        keep=4,
+    ),
 )
 def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, message):
     sent = tmp_path / "log.csv"
@@ -184,28 +194,34 @@ def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, m
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        ((), "Expected one of --rules, --use-case, --pipeline, --answer"),
-        (("--rules", "aple"), "did you mean 'apple'"),
-        ((*EMOJI, "--rules", "apple"), "Expected one of"),
-        (("--pipeline", "smal.toml"), "smal.toml"),
-        (("--answer", "rappor", "--pipeline", "pipeline-small"), "it has no caps"),
-        (("--use-case", "emoji=4:0"), "amount"),
-        (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),
-        (("--use-case", f"emoji=1:{10**30}"), "Expected at most 100000"),
-        ((*EMOJI, *EMOJI), "each use case once"),
-        ((*EMOJI, "--days", "0"), "days >= 1"),
-        ((*EMOJI, "--devices", "7"), "devices >= 8"),
-        ((*EMOJI, "--devices", "100000000"), "use fewer --devices or --days"),
-        ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
-        ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
-        ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
-        (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
-        (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
-        (("--rules", "macos-10.12", "--figure", "a.png"), "--figure only where reports are read"),
-        (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
-        (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoized answer"),
-    ],
+    thinned(
+        [
+            ((), "Expected one of --rules, --use-case, --pipeline, --answer"),
+            (("--rules", "aple"), "did you mean 'apple'"),
+            ((*EMOJI, "--rules", "apple"), "Expected one of"),
+            (("--pipeline", "smal.toml"), "smal.toml"),
+            (("--answer", "rappor", "--pipeline", "pipeline-small"), "it has no caps"),
+            (("--use-case", "emoji=4:0"), "amount"),
+            (("--use-case", "emoji"), "Expected --use-case NAME=EPSILON:RECORDS"),
+            (("--use-case", f"emoji=1:{10**30}"), "Expected at most 100000"),
+            ((*EMOJI, *EMOJI), "each use case once"),
+            ((*EMOJI, "--days", "0"), "days >= 1"),
+            ((*EMOJI, "--devices", "7"), "devices >= 8"),
+            ((*EMOJI, "--devices", "100000000"), "use fewer --devices or --days"),
+            ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
+            ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
+            ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
+            (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
+            (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
+            (
+                ("--rules", "macos-10.12", "--figure", "a.png"),
+                "--figure only where reports are read",
+            ),
+            (("--answer", "rappor", "--local-epsilon", "1", "--drawn", "2"), "no --drawn"),
+            (("--answer", "fresh", "--local-epsilon", "1"), "Expected a memoized answer"),
+        ],
+        keep=4,
+    ),
 )
 def test_wrong_options_are_refused_in_one_line(refused, words, message):
     assert message in refused("audit", "device", *words)

@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.processes import start, wait_until
+from tests.thinned import thinned
 from tests.waiting import ORACLE, write_waiting
 
 SMALL = ("run", "--preset", "small", "--set", "population.clients=8000", "--workers", "0")
 
 
+@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
 def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(command, once):
     mine, seen = once(*SMALL)
     assert "\x1b" not in seen  # plain without a terminal
@@ -46,6 +48,7 @@ WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
 
 
 # The other signals are tested on Ray, in test_stopping.py, and in a baseline, in test_compare.py.
+@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/checkpoint/state.npz")
@@ -72,42 +75,46 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (["--set", "privacy.local_epsilon=0"], "privacy.local_epsilon = 0: expected greater"),
-        (["--set", 'population.alphabet="aba"'], "'a' more than once"),
-        (["--set", "protocol.etamax=3"], "did you mean 'eta_max'?"),
-        (["--set", 'protocol.depth="x"'], 'protocol.depth = "x"'),
-        (["--set", "protocol.oracle=zz"], "Unknown oracle 'zz'"),
-        (
-            ["--set", "simulation.drawn_clients=0"],
-            'simulation.drawn_clients = 0: expected an integer from 1 to 1099511627776, or "all".',
-        ),
-        (
-            ["--set", "population.virtual=3"],
-            'population.virtual = 3: expected true or false, or "auto".',
-        ),
-        (["--data", "absent.csv"], "absent.csv"),
-        (["--known", "absent.txt"], "absent.txt"),
-        (["--config", "absent.toml"], "absent.toml"),
-        (["--preset", "smal"], "did you mean 'small'?"),
-        (["--set", "population.clients=5"], "The population has 5 clients"),
-        (["--set", "protocol.clients_per_layer=9000"], "clients_per_layer <= 666"),
-        (["--resume"], "Expected --out DIR with --resume"),
-        (["--resume", "--out", "absent"], "holds no run to resume"),
-        (["--out", "full"], "full holds other files"),
-        (["--ray-address", "127.0.0.1:1", "--workers", "auto"], "No Ray cluster answers"),
-        (
-            ["--workers", "x"],
-            'execution.workers = "x": expected an integer of at least 0, or "auto".',
-        ),
-        (["--out", "x" * 300], "File name too long; give another --out."),
-        (["--data", "x" * 300 + ".csv"], "File name too long."),
-        (["--known", "x" * 300], "which does not exist."),
-        (["--data", "/dev/zero/x.csv"], "Expected an existing file"),
-        (["--set", 'population.alphabet="a\\u0000"'], "without the symbol '\\x00'"),
-        (["--seed", "x"], "Invalid value for '--seed'"),
-        (["--nonsense"], "No such option: --nonsense"),
-    ],
+    thinned(
+        [
+            (["--set", "privacy.local_epsilon=0"], "privacy.local_epsilon = 0: expected greater"),
+            (["--set", 'population.alphabet="aba"'], "'a' more than once"),
+            (["--set", "protocol.etamax=3"], "did you mean 'eta_max'?"),
+            (["--set", 'protocol.depth="x"'], 'protocol.depth = "x"'),
+            (["--set", "protocol.oracle=zz"], "Unknown oracle 'zz'"),
+            (
+                ["--set", "simulation.drawn_clients=0"],
+                "simulation.drawn_clients = 0: expected an integer from 1 to 1099511627776, "
+                'or "all".',
+            ),
+            (
+                ["--set", "population.virtual=3"],
+                'population.virtual = 3: expected true or false, or "auto".',
+            ),
+            (["--data", "absent.csv"], "absent.csv"),
+            (["--known", "absent.txt"], "absent.txt"),
+            (["--config", "absent.toml"], "absent.toml"),
+            (["--preset", "smal"], "did you mean 'small'?"),
+            (["--set", "population.clients=5"], "The population has 5 clients"),
+            (["--set", "protocol.clients_per_layer=9000"], "clients_per_layer <= 666"),
+            (["--resume"], "Expected --out DIR with --resume"),
+            (["--resume", "--out", "absent"], "holds no run to resume"),
+            (["--out", "full"], "full holds other files"),
+            (["--ray-address", "127.0.0.1:1", "--workers", "auto"], "No Ray cluster answers"),
+            (
+                ["--workers", "x"],
+                'execution.workers = "x": expected an integer of at least 0, or "auto".',
+            ),
+            (["--out", "x" * 300], "File name too long; give another --out."),
+            (["--data", "x" * 300 + ".csv"], "File name too long."),
+            (["--known", "x" * 300], "which does not exist."),
+            (["--data", "/dev/zero/x.csv"], "Expected an existing file"),
+            (["--set", 'population.alphabet="a\\u0000"'], "without the symbol '\\x00'"),
+            (["--seed", "x"], "Invalid value for '--seed'"),
+            (["--nonsense"], "No such option: --nonsense"),
+        ],
+        keep=4,
+    ),
 )
 def test_wrong_input_is_one_line_and_writes_nothing(tmp_path, refused, words, message: str):
     (tmp_path / "full").mkdir()
@@ -118,6 +125,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path, refused, words, me
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
 def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     rows = ["user,word,count"]
     for user in range(4_000):
@@ -134,6 +142,7 @@ def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     assert {line.split(",")[0] for line in words} == {"nan", "null", "na", "none", "true"}
 
 
+@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
 def test_data_commands_hand_their_files_on(tmp_path, command):
     (tmp_path / "said.jsonl").write_text(
         '{"user": "a", "text": "Im off, brb lol"}\n{"user": "b", "text": "LOL! see example.com"}\n'
@@ -160,6 +169,7 @@ def test_data_commands_hand_their_files_on(tmp_path, command):
     assert "new words typed that can be spelled" in described.stdout
 
 
+@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
 def test_presets_can_be_listed_shown_and_used(tmp_path, command):
     names = command("presets", "list", cwd=tmp_path).stdout.split()
     assert {"default", "small", "gboard-production"} <= set(names)

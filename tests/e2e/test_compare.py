@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from tests.processes import start, wait_until
+from tests.thinned import thinned
 from tests.waiting import SERVER, write_waiting
 
 SMALL_SKETCHES = (
@@ -23,6 +24,7 @@ def compared_with(section: str, name: str = "sfp") -> list[str]:
     return [word for value in values for word in ("--set", value)]
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 @pytest.mark.parametrize("name", ["sfp", "pem", "triehh"])
 def test_every_protocol_runs_by_name(tmp_path, command, name: str):
     sketches = compared_with("protocol") if name == "sfp" else ["--set", f"protocol.name={name}"]
@@ -37,6 +39,7 @@ def test_every_protocol_runs_by_name(tmp_path, command, name: str):
     assert units == {(u, t) for u in ("item", "user") for t in ("local", "central")}
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_path, command, once):
     mine, seen = once(*BASE, *compared_with("baseline"))
     assert "LDP TrieHH and SFP on the same clients" in seen
@@ -58,6 +61,7 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
             assert again == (mine / run / name).read_bytes()
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 @pytest.mark.usefixtures("own_modules")
 def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/baseline")
@@ -116,6 +120,7 @@ num_puzzles = 16
 """
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     done = command("compare", "--config", "mine.toml", "--out", "out", cwd=tmp_path)
@@ -151,6 +156,7 @@ def compared(command, *words: str, cwd=None) -> dict[str, set[str]]:
     return cells
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command, tmp_path):
     default = compared(command, cwd=tmp_path)
     labels = list(default)
@@ -173,6 +179,7 @@ def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command
     }
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     words = ("compare", "--config", "mine.toml", "--seeds", "1", "--format", "json")
@@ -192,6 +199,7 @@ def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     assert "SFP" in command("compare", "--resume", "--protocol", "SFP", "--out", "0").stdout
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
     rows = ["user,word,count"]
     rows += [f"{user},{w},1" for user in range(900) for w in ("brb", "afk", f"w{user % 50:02}")]
@@ -209,25 +217,29 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        (["--preset", "sfp"], "Unknown sweep 'sfp'"),
-        (["--preset", "eta-regime-quick"], "expected [sweep.protocols]"),
-        (["--config", "absent.toml"], "absent.toml"),
-        (["--config", "a.toml", "--preset", "b"], "choose one"),
-        (["--data", "absent.csv"], "absent.csv"),
-        (["--resume"], "Expected --out DIR with --resume"),
-        (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
-        (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
-        (["--protocol", "pen"], "Labels of the list: 'TrieHH greedy, 1 pass'; "),
-        (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
-        (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
-    ],
+    thinned(
+        [
+            (["--preset", "sfp"], "Unknown sweep 'sfp'"),
+            (["--preset", "eta-regime-quick"], "expected [sweep.protocols]"),
+            (["--config", "absent.toml"], "absent.toml"),
+            (["--config", "a.toml", "--preset", "b"], "choose one"),
+            (["--data", "absent.csv"], "absent.csv"),
+            (["--resume"], "Expected --out DIR with --resume"),
+            (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
+            (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
+            (["--protocol", "pen"], "Labels of the list: 'TrieHH greedy, 1 pass'; "),
+            (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
+            (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
+        ],
+        keep=4,
+    ),
 )
 def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path, refused, words, message):
     assert message in refused("compare", *words)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
 def test_protocols_are_compared_at_one_central_epsilon(command, tmp_path):
     (tmp_path / "two.toml").write_text(
         "[population]\nclients = 4_000\n[protocol]\nmax_items = 1\n[privacy]\ndelta = 1e-6\n"

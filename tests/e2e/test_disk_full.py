@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
+from tests.thinned import thinned
 
 SMALL = (
     "run", "--preset", "small", "--set", "population.clients=2000", "--set", "protocol.depth=3",
@@ -53,12 +54,14 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
 
 @pytest.mark.parametrize(
     ("module", "name", "after", "file"),
-    [
-        ("numpy", "savez", 2, "checkpoint/candidates/2.npz"),
-        ("numpy", "savez", 3, "checkpoint/state.npz"),
-        ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
-        ("fedhh.experiments.run.directory", "write_text", 0, None),
-    ],
+    thinned(
+        [
+            ("numpy", "savez", 2, "checkpoint/candidates/2.npz"),
+            ("numpy", "savez", 3, "checkpoint/state.npz"),
+            ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
+            ("fedhh.experiments.run.directory", "write_text", 0, None),
+        ]
+    ),
 )
 def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
     run, tmp_path, monkeypatch, whole: Path, module: str, name: str, after: int, file: str | None
@@ -82,6 +85,7 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
 FIGURES = "fedhh.experiments.report.style"
 
 
+@pytest.mark.slow("::test_what_cannot_be_resumed_is_to_be_given_again")
 def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_path, monkeypatch):
     # One for each run is enough.
     monkeypatch.setattr(
@@ -110,6 +114,7 @@ def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_p
     assert not list((tmp_path / "cut").rglob("state.npz"))
 
 
+@pytest.mark.slow("::test_a_read_only_directory_is_not_resumed")
 def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, monkeypatch):
     days = ("--preset", "pipeline-small", "--days", "1", "--devices", "200", "--use-case", "emoji")
     with monkeypatch.context() as full:
@@ -122,7 +127,9 @@ def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, mon
     assert (tmp_path / "cut" / "result.json").exists()
 
 
-@pytest.mark.parametrize("words", [("report", "whole"), ("-q", "plot", "whole")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", thinned([("report", "whole"), ("-q", "plot", "whole")]), ids=" ".join
+)
 def test_what_cannot_be_resumed_is_to_be_given_again(run, tmp_path, monkeypatch, whole, words):
     shutil.copytree(whole, tmp_path / "whole")
     fill_disk(monkeypatch, "fedhh.system.files", "_renamed")
@@ -140,7 +147,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("words", WRITERS.values(), ids=list(WRITERS))
+@pytest.mark.parametrize("words", thinned(WRITERS.values()), ids=list(WRITERS))
 @pytest.mark.parametrize("place", ["/proc/out", "file/out"])
 def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, words, place):
     (tmp_path / "file").touch()
@@ -154,6 +161,7 @@ def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, w
     assert not Path("/proc/out").exists()
 
 
+@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
 def test_a_name_that_is_too_long_is_refused(run, tmp_path, whole):
     status, complaint = run("report", str(whole), "--out", "x" * 300)
     assert (status, complaint.count("\n")) == (2, 1)

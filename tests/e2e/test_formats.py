@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+from tests.thinned import thinned
+
 COMMANDS = {
     "shuffle": ("account shuffle --local-epsilon 2 --reports 1000", 1),
     "user": ("account user --local-epsilon 2 --clients 500 --max-items 5", 1),
@@ -45,7 +47,7 @@ def printed(command, tmp_path):
     return call
 
 
-@pytest.mark.parametrize(("line", "tables"), COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(("line", "tables"), thinned(COMMANDS.values()), ids=COMMANDS)
 def test_every_format_has_the_same_tables(printed, line, tables):
     read = [list(csv.DictReader(io.StringIO(each))) for each in printed(line, "csv").split("\n\n")]
     assert len(read) == tables
@@ -61,6 +63,7 @@ def test_every_format_has_the_same_tables(printed, line, tables):
     assert json.loads(printed(line, "json"))
 
 
+@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 def test_csv_holds_the_numbers(printed):
     line = "account user --local-epsilon 2 --clients 500 --max-items 5"
     bounds = json.loads(printed(line, "json"))["bounds"]
@@ -78,16 +81,18 @@ ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --device
 
 @pytest.mark.parametrize(
     ("line", "name", "start"),
-    [
-        ("account shuffle --local-epsilon 0.5 --reports 100", "new/b.png", b"\x89PNG"),
-        ("account shuffle --local-epsilon 0.5 --reports 100 --format json", "b.pdf", b"%PDF"),
-        ("account ledger --rules ios-10.1.1 --days 20", "b.svg", b"<?xml"),
-        ("account memo --answer fresh --local-epsilon 1 --days 3", "b.png", b"\x89PNG"),
-        ("account memo --answer dbitflip --local-epsilon 1 --days 3", "b.svg", b"<?xml"),
-        (ANSWER, "b.svg", b"<?xml"),
-        ("oracles compare --local-epsilon 4 --domain-size 100", "b.png", b"\x89PNG"),
-        ("oracles size --values 10000 --reports 1000000", "b.png", b"\x89PNG"),
-    ],
+    thinned(
+        [
+            ("account shuffle --local-epsilon 0.5 --reports 100", "new/b.png", b"\x89PNG"),
+            ("account shuffle --local-epsilon 0.5 --reports 100 --format json", "b.pdf", b"%PDF"),
+            ("account ledger --rules ios-10.1.1 --days 20", "b.svg", b"<?xml"),
+            ("account memo --answer fresh --local-epsilon 1 --days 3", "b.png", b"\x89PNG"),
+            ("account memo --answer dbitflip --local-epsilon 1 --days 3", "b.svg", b"<?xml"),
+            (ANSWER, "b.svg", b"<?xml"),
+            ("oracles compare --local-epsilon 4 --domain-size 100", "b.png", b"\x89PNG"),
+            ("oracles size --values 10000 --reports 1000000", "b.png", b"\x89PNG"),
+        ]
+    ),
 )
 @pytest.mark.usefixtures("drawn_figures")
 def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start):
@@ -101,6 +106,7 @@ def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start
         assert f"Wrote {tmp_path / name}\n" in done.stdout
 
 
+@pytest.mark.slow("::test_every_format_has_the_same_tables")
 def test_a_run_ends_with_its_tables_as_they_are_shown_again(command, tmp_path):
     small = "run small --workers 0 --set population.clients=2000 --set protocol.depth=3"
     for how in ("csv", "latex"):

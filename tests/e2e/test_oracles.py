@@ -9,6 +9,7 @@ import pytest
 from fedhh.oracles import ORACLES
 
 
+@pytest.mark.slow("::test_variances_are_those_of_the_fields_table")
 def test_oracles_stand_side_by_side_with_one_recommended(answer):
     found = answer("oracles", "compare", "--local-epsilon", "10", "--domain-size", "1000000")
     rows = {row["name"]: row for row in found["oracles"]}
@@ -42,6 +43,7 @@ def test_the_deviation_of_count_mean_sketch_is_apples_figure(answer, monkeypatch
     assert round(found["floor"]) == 9_595
 
 
+@pytest.mark.slow("::test_variances_are_those_of_the_fields_table")
 def test_drawn_sketches_deviate_as_the_formula_says(answer):
     found = answer("oracles", "size", "--values", "30000", "--reports", "30000000")
     surface = {(e["num_cells"], e["num_hashes"]): e["deviation"] for e in found["surface"]}

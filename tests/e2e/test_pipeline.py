@@ -9,6 +9,7 @@ import pytest
 
 from fedhh.longitudinal.pipeline.directory import CHECKPOINT, TABLES
 from fedhh.longitudinal.pipeline.study import say_state
+from tests.thinned import thinned
 
 FEW = ("--days", "2", "--devices", "400", "--workers", "0")
 SMALL = ("pipeline", "run", "--preset", "pipeline-small", *FEW)
@@ -20,6 +21,7 @@ def done(once):
     return once(*SMALL)
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_it_ends_with_a_table_of_its_use_cases(done):
     directory, seen = done
     flat = " ".join(seen.split())
@@ -52,6 +54,7 @@ def test_it_leaves_whole_files(done):
         assert (mine["records"] * mine["devices"]).sum() == row["sent"]
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_it_is_shown_again(done, command):
     directory, seen = done
     again = command("show", str(directory))
@@ -62,6 +65,7 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
     directory, _ = done
     ran = command(
@@ -75,6 +79,7 @@ def test_its_configuration_gives_the_same_again(done, command, tmp_path):
         ).read_text()
 
 
+@pytest.mark.slow("::test_what_cannot_be_is_one_line_and_leaves_nothing")
 def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):
     settings = ("pipeline.delay_hours=30.0", "pipeline.store_days=1", "pipeline.opt_in=0.1")
     quiet = [word for setting in settings for word in ("--set", setting)]
@@ -87,6 +92,7 @@ def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp
     assert (published["estimate"] > 0).all()
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_presets_are_listed_and_printed(command):
     listed = command("presets", "list").stdout.splitlines()
     below = listed[listed.index("fedhh pipeline run --preset") :]
@@ -96,19 +102,21 @@ def test_presets_are_listed_and_printed(command):
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
-    [
-        (("--preset", "pipeline-small", "--days", "-3"), "pipeline.days = -3"),
-        (("--preset", "pipeline-small", "--devices", "0"), "pipeline.devices = 0"),
-        (("--preset", "aple"), "did you mean 'apple'"),
-        (("--preset", "pipeline-small", "--use-case", "emojis"), "did you mean 'emoji'"),
-        (
-            ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.epsilon=1e9"),
-            "from 1e-06 to 700",
-        ),
-        (("--config", "no.toml"), "Cannot read the config"),
-        ((), "Expected a pipeline: a TOML file, or"),
-        (("--resume",), "--out DIR with --resume"),
-    ],
+    thinned(
+        [
+            (("--preset", "pipeline-small", "--days", "-3"), "pipeline.days = -3"),
+            (("--preset", "pipeline-small", "--devices", "0"), "pipeline.devices = 0"),
+            (("--preset", "aple"), "did you mean 'apple'"),
+            (("--preset", "pipeline-small", "--use-case", "emojis"), "did you mean 'emoji'"),
+            (
+                ("--preset", "pipeline-small", "--set", "pipeline.use_cases.emoji.epsilon=1e9"),
+                "from 1e-06 to 700",
+            ),
+            (("--config", "no.toml"), "Cannot read the config"),
+            ((), "Expected a pipeline: a TOML file, or"),
+            (("--resume",), "--out DIR with --resume"),
+        ]
+    ),
 )
 def test_what_cannot_be_is_one_line_and_leaves_nothing(command, tmp_path, words, complaint):
     refused = command("pipeline", "run", *words, cwd=tmp_path)
@@ -118,6 +126,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(command, tmp_path, words,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
     refused = command("show", str(tmp_path))
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
@@ -127,6 +136,7 @@ def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
     assert "damaged" in command("show", str(tmp_path)).stderr
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_a_kept_state_is_said_with_its_place_and_size(command, tmp_path):
     kept = command(*SMALL, "--set", "output.keep_checkpoint=true", "--out", "mine", cwd=tmp_path)
     assert kept.returncode == 0, kept.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedhh.experiments.report import style
+from tests.thinned import thinned
 
 WORDS = (
     *("plan", "small", "--set", "population.clients=6000", "--workers", "0", "-q"),
@@ -19,6 +20,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
 def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
     done = command(*WORDS, "--out", "new/plan.toml", "--figure", "front.png", cwd=tmp_path)
@@ -41,6 +43,7 @@ def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, t
     assert len(found["trials"]) <= found["runs"] <= 6
 
 
+@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
 def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
     drawn = []
     monkeypatch.setattr(style, "save", lambda figure, target, kind: drawn.append(figure))
@@ -58,21 +61,24 @@ def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        ((), "Expected a guarantee"),
-        (("--at", "item-central-epsilon=1", "--out", "plan.json"), "--out FILE.toml"),
-        (("--at", "item-central-epsilon=1", "--held-by", "2"), "--held-by"),
-        (("--local-epsilon", "8", "--protocol", "absent"), "absent"),
-        (
-            (*WORDS[1:], "--max-download", "10"),
-            r"No settings meet the goal. The nearest tried",
-        ),
-    ],
+    thinned(
+        [
+            ((), "Expected a guarantee"),
+            (("--at", "item-central-epsilon=1", "--out", "plan.json"), "--out FILE.toml"),
+            (("--at", "item-central-epsilon=1", "--held-by", "2"), "--held-by"),
+            (("--local-epsilon", "8", "--protocol", "absent"), "absent"),
+            (
+                (*WORDS[1:], "--max-download", "10"),
+                r"No settings meet the goal. The nearest tried",
+            ),
+        ]
+    ),
 )
 def test_wrong_goals_are_refused_in_a_line(refused, words, message: str):
     assert message in refused("plan", *words)
 
 
+@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
 def test_what_the_page_says_of_a_goal_that_cannot_be_met_is_what_is_printed(refused):
     page = (Path(__file__).parents[2] / "docs" / "howto" / "plan-a-deployment.md").read_text()
     (block,) = re.findall(r"^```text\n\$ fedhh (.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)

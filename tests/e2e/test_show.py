@@ -61,6 +61,7 @@ def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_bas
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
 def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
     command, run_with_baseline, finished, monkeypatch
 ):
@@ -94,6 +95,7 @@ def test_show_gives_programs_what_the_run_gave_them(command, run_with_baseline, 
     assert shown == json.loads((directory / "result.json").read_text())
 
 
+@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
 def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     command, refused, run_with_baseline, finished
 ):
@@ -114,6 +116,7 @@ def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     assert "which has one table" in refused("show", str(directory), "--table", "summary")
 
 
+@pytest.mark.slow("::test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is")
 def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, tmp_path):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     words = ("sweep", "mine.toml", "--set", "sweep.axes.privacy.local_epsilon=[4,8]")
@@ -165,6 +168,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     assert "holds another sweep" in other.stderr
 
 
+@pytest.mark.slow("::test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is")
 def test_a_sweep_that_has_nothing_to_draw_says_so_and_ends_well(command, tmp_path, monkeypatch):
     def refuse(directory):
         raise InputError(f"{directory}: no numbers to draw in coverage.")
@@ -188,6 +192,7 @@ def test_show_refuses_what_is_not_finished(refused, tmp_path):
     assert "fedhh sweep --resume" in refused("show", "out")
 
 
+@pytest.mark.slow("::test_quiet_and_verbose_exclude_each_other")
 def test_quiet_prints_the_directory_alone_and_verbose_each_layer(command, tmp_path):
     small = (*BASE, "--set", "protocol.depth=4")
     done = command(*small, "-q", "--out", "a b", cwd=tmp_path)
@@ -215,6 +220,7 @@ def test_the_schema_knows_every_key(command):
     assert "eta_max" in json.dumps(schema)
 
 
+@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
 def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
     command, refused, run_with_baseline, finished, tmp_path
 ):

@@ -56,6 +56,7 @@ def marked(mark: str) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.slow("::test_a_signal_leaves_no_half_written_file")
 def test_a_run_that_is_stopped_while_ray_starts_leaves_no_process(tmp_path):
     mark = str(tmp_path)
     process = start(
@@ -88,6 +89,7 @@ def test_a_run_that_is_refused_while_ray_starts_leaves_no_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("::test_the_cursor_of_a_terminal_is_shown_again")
 def test_a_run_that_a_script_started_in_the_background_stops_while_clients_are_drawn(tmp_path):
     # A shell without job control has its background jobs ignore SIGINT.
     process = python(

@@ -111,6 +111,7 @@ def content(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow("::test_damaged_checkpoints_are_loaded_or_refused_in_one_line")
 def test_a_run_with_a_damaged_checkpoint_goes_on_or_stays_as_it_is(
     tmp_path: Path, record_property: Record, monkeypatch: pytest.MonkeyPatch
 ):

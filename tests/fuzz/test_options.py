@@ -163,6 +163,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow("::test_every_command_has_options_that_are_known")
 def test_any_options(folder: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record):
     def began(*_: object, **__: object) -> None:
         raise Began("Work would begin.")

@@ -168,6 +168,7 @@ def test_two_that_look_before_either_saves_keep_both_codes():
     assert compiled_total(DECIMALS) == (5.0, 1)
 
 
+@pytest.mark.slow("::test_code_is_compiled_once_and_loaded_afterwards")
 def test_processes_that_compile_at_once_share_a_directory():
     code = (
         "import numpy as np; from fedhh.kernels.reports import count_supports;"

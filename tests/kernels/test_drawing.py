@@ -244,6 +244,7 @@ def draw_typed(distribution, size):
     return np.array([typed_words(state, distribution) for _ in range(size)]).T
 
 
+@pytest.mark.slow("::test_words_are_copied_as_often_as_the_rule_says")
 def test_numbers_of_words_are_rounded_and_clipped_log_normals():
     distribution = CHAT._replace(log_mean=2.0, log_sd=0.7, min_words=2, max_words=40)
     words, _ = draw_typed(distribution, 100_000)

@@ -15,6 +15,7 @@ from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_th
 from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, tally_distribution
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 ROUTES = ["quick", "stamped", "looked-through", "bits"]
 
@@ -48,7 +49,7 @@ def subset_distribution(s, d, p, value):
     }
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", thinned(ROUTES))
 @pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
 def test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution(route, s, d, p, value):
     rng = np.random.default_rng(0)
@@ -56,6 +57,7 @@ def test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution(route, s,
     assert follows_distribution(drawn, subset_distribution(s, d, p, value))
 
 
+@pytest.mark.slow("::test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution")
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_tally_of_three_reports_has_the_exact_joint_distribution(route):
     rng = np.random.default_rng(1)
@@ -65,6 +67,7 @@ def test_the_tally_of_three_reports_has_the_exact_joint_distribution(route):
     assert follows_distribution(drawn, tally_distribution(oracle, [0, 3, 3]))
 
 
+@pytest.mark.slow("::test_a_wrong_size_or_value_is_detected")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("wrong", [0.65, 0.55])
 def test_a_coin_five_percent_off_is_detected(route, wrong):
@@ -94,7 +97,7 @@ def binned(distribution: np.ndarray, draws: np.ndarray, bins: int = 24):
     return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", thinned(ROUTES))
 @pytest.mark.parametrize(("s", "d", "p"), [(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)])
 def test_long_calls_sum_independent_reports(route, s, d, p):
     # Sums over more than one chunk, buffer and bit plane: own + 2 other has a distribution that any
@@ -134,7 +137,7 @@ def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold(route):
     assert (np.abs(others - n * q) < 6.2 * math.sqrt(n * q * (1 - q))).all()
 
 
-@pytest.mark.parametrize("route", ["quick", "stamped"])
+@pytest.mark.parametrize("route", thinned(["quick", "stamped"]))
 @pytest.mark.parametrize("rare_side", ["heads", "tails"])
 @pytest.mark.parametrize("bits", [17, 19])
 def test_a_coin_finer_than_its_first_sixteen_bits_is_exact(route, rare_side, bits):

@@ -18,6 +18,7 @@ from fedhh.oracles import GeneralizedRandomizedResponse
 from fedhh.oracles.bloom_filters import BitResponse
 from fedhh.validation import InputError
 from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
+from tests.thinned import thinned
 
 SURE = 1 - 1e-6
 
@@ -47,7 +48,7 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
     )
 
 
-@pytest.mark.parametrize("back_and_forth", [False, True])
+@pytest.mark.parametrize("back_and_forth", thinned([False, True]))
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=lambda x: type(x).__name__)
 def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, back_and_forth):
     first, second = histories((low, high), 20, back_and_forth=back_and_forth)
@@ -62,6 +63,7 @@ def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, ba
     assert again.least_answers > stated.num_answers
 
 
+@pytest.mark.slow("::test_kept_responses_pass_and_redrawn_ones_are_detected")
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
 def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
@@ -71,6 +73,7 @@ def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(
         assert found.refuted == back_and_forth
 
 
+@pytest.mark.slow("::test_kept_responses_pass_and_redrawn_ones_are_detected")
 def test_a_threshold_of_rounding_that_is_drawn_again_is_detected():
     # Between grid points a new alpha each day shows both of their permanent bits.
     first, second = np.full(20, 1.0), np.full(20, 9.0)
@@ -78,6 +81,7 @@ def test_a_threshold_of_rounding_that_is_drawn_again_is_detected():
     assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second).refuted
 
 
+@pytest.mark.slow("::test_what_cannot_be_audited_is_named")
 def test_what_one_day_gives_away_is_found_closely():
     # One report: the exact epsilon of a binary response, and of RAPPOR's first day.
     for answer, low, high in ANSWERS:
@@ -88,6 +92,7 @@ def test_what_one_day_gives_away_is_found_closely():
     assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).found.epsilon > 0.85
 
 
+@pytest.mark.slow("::test_what_cannot_be_audited_is_named")
 def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
     rng = np.random.default_rng(5)
     refuted = sum(

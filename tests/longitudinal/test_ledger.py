@@ -130,6 +130,7 @@ def test_permanent_responses_are_paid_once_for_a_value() -> None:
     assert report.guarantee("user", "basic").epsilon == 800
 
 
+@pytest.mark.slow("::test_apple_s_published_caps")
 def test_what_obedient_devices_spent_is_within_what_caps_allow() -> None:
     rng = np.random.default_rng(3)
     ledger = Ledger(charges=CHARGES, num_days=9, delta=1e-6)
@@ -167,6 +168,7 @@ def at_rank(values: Sequence[float], share: float) -> float:
     return sorted(values)[math.ceil(share * len(values) - 1e-9) - 1]
 
 
+@pytest.mark.slow("::test_profiles_are_counted_in_every_way")
 def test_distributions_against_a_loop_over_devices() -> None:
     rng = np.random.default_rng(8)
     sent = rng.integers(0, 4, (6, 3, 50))
@@ -201,6 +203,7 @@ def test_distributions_against_a_loop_over_devices() -> None:
     assert found.lifetime_by_use_case["emoji"].basic.largest == 0.5 * sent.sum(axis=0)[1].max()
 
 
+@pytest.mark.slow("::test_profiles_are_counted_in_every_way")
 def test_days_one_by_one_and_together_are_the_same() -> None:
     sent = np.random.default_rng(1).integers(0, 3, (5, 3, 40))
     ledger = Ledger(charges=CHARGES, num_days=5)
@@ -225,6 +228,7 @@ def test_profiles_are_counted_in_every_way() -> None:
         assert found == expected
 
 
+@pytest.mark.slow("::test_opting_out_shortens_the_history")
 def test_the_curve_ends_with_the_whole_history() -> None:
     rules = Rules(charges=CHARGES, caps=dict(zip(["words", "emoji", "health"], CAPS, strict=True)))
     account = account_ledger(rules, num_days=60, delta=1e-6)

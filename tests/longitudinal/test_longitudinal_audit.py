@@ -33,6 +33,7 @@ from tests.longitudinal.faulty_devices import (
     SendsAgain,
     SendsAtRandom,
 )
+from tests.thinned import thinned
 
 NUM_DAYS = 6
 CAP = Cap(amount=2)
@@ -84,11 +85,14 @@ def exact_epsilon(histories, epsilon):
 
 @pytest.mark.parametrize(
     ("level", "first", "second", "records"),
-    [
-        ("user", [[0, 0], [0, 0]], [[1, 1], [1, 1]], 2),
-        ("event", [[0, NO_EVENT], [0, 0]], [[1, NO_EVENT], [0, 0]], 1),
-        ("event", [[0, 0], [0, 0]], [[1, 0], [0, 0]], 1),
-    ],
+    thinned(
+        [
+            ("user", [[0, 0], [0, 0]], [[1, 1], [1, 1]], 2),
+            ("event", [[0, NO_EVENT], [0, 0]], [[1, NO_EVENT], [0, 0]], 1),
+            ("event", [[0, 0], [0, 0]], [[1, 0], [0, 0]], 1),
+        ],
+        keep=2,
+    ),
 )
 def test_the_bound_comes_close_to_the_distribution_of_all_transcripts(
     level, first, second, records
@@ -107,6 +111,7 @@ def test_the_bound_comes_close_to_the_distribution_of_all_transcripts(
     assert 0.8 * exact < found.found.found.epsilon <= exact
 
 
+@pytest.mark.slow("::test_the_bound_comes_close_to_the_distribution_of_all_transcripts")
 @pytest.mark.parametrize(
     ("cap", "kept_days", "of_day", "of_lifetime"),
     [
@@ -128,6 +133,7 @@ def test_an_honest_device_passes_close_to_what_it_states(cap, kept_days, of_day,
     assert found["event"].found.least_answers == 1
 
 
+@pytest.mark.slow("::test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught")
 @pytest.mark.parametrize(("kind", "sent_on_a_day"), [(RefillsTwice, 4), (HasNoCap, 5)])
 def test_a_budget_refilled_twice_and_a_missing_cap_are_caught_twice(kind, sent_on_a_day):
     found = audited(kind)
@@ -171,6 +177,7 @@ def test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught():
         assert (found.sent.worst is not None) == refuted
 
 
+@pytest.mark.slow("::test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught")
 def test_an_event_sent_again_is_caught_by_its_reports_alone():
     found = audited(SendsAgain)
     assert all(each.sent.worst is None for each in found.values())
@@ -181,6 +188,7 @@ def test_an_event_sent_again_is_caught_by_its_reports_alone():
     }
 
 
+@pytest.mark.slow("::test_a_rollover_without_its_limit_and_a_forgotten_lifetime_are_caught")
 def test_numbers_that_depend_on_values_are_caught():
     found = audited(IsSilentAboutValueZero)
     assert all(each.sent.worst is None for each in found.values())
@@ -188,6 +196,7 @@ def test_numbers_that_depend_on_values_are_caught():
     assert "numbers sent" in found["user"].found.statistic
 
 
+@pytest.mark.slow("::test_more_answers_than_stated_are_seen_from_where_the_audit_says")
 def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
     refuted = sum(
         each.refuted
@@ -198,6 +207,7 @@ def test_honest_devices_are_refuted_no_more_often_than_the_confidence_says():
     assert refuted <= 3
 
 
+@pytest.mark.slow("::test_wrong_histories_are_named")
 def test_numbers_are_learned_from_other_devices_than_they_are_tested_on():
     # Of few devices and many days, what was learned of a device's own numbers tells its history.
     histories = neighboring_histories("event", num_days=40, events_per_day=9)

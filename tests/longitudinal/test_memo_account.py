@@ -12,9 +12,10 @@ from fedhh.longitudinal.memoization import (
     make_answer,
 )
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", thinned(ANSWERS))
 def test_every_answer_is_accounted_by_its_name(name):
     found = account_memo(name, local_epsilon=2.0, days=3)
     assert found.settings == ANSWERS[name]
@@ -24,6 +25,7 @@ def test_every_answer_is_accounted_by_its_name(name):
     assert (content["epsilon_forever"] is None) == (name == "fresh")
 
 
+@pytest.mark.slow("::test_answers_are_made_by_name")
 def test_a_device_is_found_again_by_its_memory():
     found = account_memo("rappor", local_epsilon=8.0, days=10, crowd=5, bits=16, seed=3)
     assert found.title == "rappor (bits 16, hashes 2, p 0.5, q 0.75)"

@@ -27,6 +27,7 @@ from tests.longitudinal.memoized_histories import (
     publics_of,
     values_of,
 )
+from tests.thinned import thinned
 
 SUBMITTED = pytest.mark.parametrize("name", TINY)
 
@@ -167,14 +168,16 @@ def simulated(answer, states, history, *, seed):
 
 @pytest.mark.parametrize(
     ("name", "days", "redraw"),
-    [
-        ("basic-rappor", 2, "with_new_keys"),
-        ("one-bit-mean-gamma", 2, "with_new_keys"),
-        ("dbitflip-gamma", 2, "with_new_keys"),
-        ("dbitflip-numbers", 2, "with_new_keys"),
-        ("one-bit-mean", 3, "with_new_offsets"),
-        ("dbitflip-numbers", 3, "with_new_offsets"),
-    ],
+    thinned(
+        [
+            ("basic-rappor", 2, "with_new_keys"),
+            ("one-bit-mean-gamma", 2, "with_new_keys"),
+            ("dbitflip-gamma", 2, "with_new_keys"),
+            ("dbitflip-numbers", 2, "with_new_keys"),
+            ("one-bit-mean", 3, "with_new_offsets"),
+            ("dbitflip-numbers", 3, "with_new_offsets"),
+        ]
+    ),
 )
 def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(name, days, redraw):
     answer = TINY[name]
@@ -197,6 +200,7 @@ def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(nam
             )
 
 
+@pytest.mark.slow("::test_values_must_be_one_per_device_and_one_per_day")
 def test_permanent_responses_of_different_values_are_independent():
     answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
     n = 60_000

@@ -11,6 +11,7 @@ from fedhh.longitudinal.memoization import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.longitudinal.memoization.daily import same_pattern
 from fedhh.validation import InputError
 from tests.longitudinal.memoized_histories import TINY, distribution_of, publics_of
+from tests.thinned import thinned
 
 TOLERANCE = 1e-9
 
@@ -34,7 +35,7 @@ def d_bit_flip(num_buckets, num_drawn, **settings):
     return MemoizedDBitFlip(epsilon=1.0, num_buckets=num_buckets, num_drawn=num_drawn, **settings)
 
 
-@pytest.mark.parametrize("only_drawn", [False, True])
+@pytest.mark.parametrize("only_drawn", thinned([False, True]))
 @pytest.mark.parametrize(
     ("num_buckets", "num_drawn", "days"),
     [(2, 1, 2), (3, 1, 2), (3, 1, 3), (3, 2, 2), (4, 1, 2), (4, 2, 2), (4, 3, 2), (3, 2, 3)],
@@ -104,6 +105,7 @@ def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
     assert worst == sorted(worst)
 
 
+@pytest.mark.slow("::test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern")
 @pytest.mark.parametrize(("num_steps", "above"), [(1, 3.079), (2, 2.105)])
 def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
     answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=num_steps)

@@ -34,6 +34,7 @@ from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.validation import InputError
 from tests.longitudinal.memoized_histories import PAPER, TINY, distribution_of
+from tests.thinned import thinned
 
 # Of each answer, a device's public part and the two values that are easiest to distinguish.
 FARTHEST = {
@@ -73,13 +74,16 @@ def worst_ratio(p, q):
 @NAMES
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        (always(1), always(1, B)),
-        (always(3), always(3, B)),
-        (always(3), one_day(3)),
-        (always(3), changing(3)),
-        (changing(3, 2), changing(3, 1)),
-    ],
+    thinned(
+        [
+            (always(1), always(1, B)),
+            (always(3), always(3, B)),
+            (always(3), one_day(3)),
+            (always(3), changing(3)),
+            (changing(3, 2), changing(3, 1)),
+        ],
+        keep=15,
+    ),
 )
 def test_epsilon_and_the_observer_are_those_of_all_sequences(name, first, second):
     p, q = both_distributions(name, first, second)
@@ -114,6 +118,7 @@ def distribution_rows(name, days):
     return [tuple(row) for row in space.reshape(len(space), -1).tolist()]
 
 
+@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
 @NAMES
 def test_fresh_noise_of_the_same_distribution_is_the_first_report_again_and_again(name):
     p, q = both_distributions(name, always(1), always(1, B))
@@ -135,6 +140,7 @@ def test_the_epsilon_of_a_value_is_the_answers_own(name):
         assert found.delta == 0
 
 
+@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
 def test_memoizing_bounds_what_is_told_of_a_value_and_fresh_noise_does_not():
     answer = MemoizedRappor(
         filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=1, hash_seed=0),
@@ -214,6 +220,7 @@ def test_guesses_of_simulated_devices_agree_with_the_exact_ones():
         assert (found.num_values, found.num_devices) == (2, 4_000)
 
 
+@pytest.mark.slow("::test_as_many_outcomes_as_stated_are_enumerated_and_not_one_more")
 def test_guesses_among_many_values_stay_bounded_only_if_memoized():
     filters = OwnBits(num_bits=8)
     answer = MemoizedRappor(filters=filters, response=BitResponse(f=0.5, p=0.25, q=0.75))
@@ -317,6 +324,7 @@ def test_wrong_input_is_refused(make, message):
     assert message in str(refusal.value)
 
 
+@pytest.mark.slow("::test_permanent_responses_change_as_often_as_stated")
 def test_a_device_is_found_again_as_often_as_two_are_distinguished():
     # Of two pseudonyms one is the device: with one bit that is sent as it is, by hand. The right
     # one agrees; a wrong one agrees with 1 - 2 c (1 - c), and then it is a toss.
@@ -349,6 +357,7 @@ def test_a_pseudonyms_score_is_the_likelihood_ratio_by_hand():
     assert found == pytest.approx(np.unique(np.round(ratios, 12)))
 
 
+@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
 def test_many_permanent_bits_are_a_fingerprint_and_noise_hides_it_for_a_while():
     def found(days, **response):
         answer = MemoizedRappor(

@@ -94,6 +94,7 @@ def test_reports_have_the_distribution_of_both_steps(key):
     assert not follows_distribution(draws, report_distribution(louder, key))
 
 
+@pytest.mark.slow("::test_reports_have_the_distribution_of_both_steps")
 def test_sums_without_reports_have_the_distribution_of_sums_of_reports():
     # One cohort, so that the whole tally of three clients has few outcomes.
     filters = BloomFilters(num_bits=2, num_hashes=1, num_cohorts=1, hash_seed=1)

@@ -114,6 +114,7 @@ def test_no_sketch_size_goes_below_the_floor():
     assert floor < large[0, 0] < 1.002 * floor
 
 
+@pytest.mark.slow("::test_the_deviation_surface_is_the_papers_figure")
 def test_simulated_errors_lie_on_the_surface():
     # One run at the figure's population and one of its sizes. The rarer items have all but the
     # same error distribution, and there are thousands of them.

@@ -37,6 +37,7 @@ def test_randomized_response_keeps_its_coin_exact_when_p_is_tiny():
     assert tally.sum() == 20_000_000
 
 
+@pytest.mark.slow("::test_randomized_response_is_subset_selection_of_one_value")
 def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
     oracle = GeneralizedRandomizedResponse(epsilon=2.0, domain_size=4)
     rng = np.random.default_rng(1)
@@ -133,6 +134,7 @@ def test_local_hashing_supports_held_values_with_p_and_others_with_q(kind):
     assert (np.abs(estimates - [200_000, 0, 0, 0]) < 6.2 * errors).all()
 
 
+@pytest.mark.slow("::test_local_hashing_with_a_wrong_coin_is_detected")
 def test_local_hashing_shows_the_true_cell_in_its_log_probability():
     oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**40)
     reports = oracle.privatize(np.arange(5_000), rng=np.random.default_rng(7))

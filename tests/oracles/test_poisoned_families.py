@@ -60,6 +60,7 @@ class Foreign(PureOracle):
         self.own.aggregate(reports, out=out)
 
 
+@pytest.mark.slow("::test_a_subclass_has_the_reports_of_its_family")
 def test_the_best_of_some_honest_reports_where_no_family_is_known():
     of, rng = Foreign(epsilon=0.5, domain_size=8), np.random.default_rng(18)
     reports = supporting_reports(of, [2], 60, rng=rng)

@@ -49,6 +49,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow("::test_values_that_are_drawn_apart_do_not_have_the_joint_distribution")
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), CASES)
 def test_tallies_without_reports_have_the_joint_distribution(
     domain_size, subset_size, odds, counts
@@ -69,6 +70,7 @@ def test_tallies_without_reports_have_the_joint_distribution(
     )
 
 
+@pytest.mark.slow("::test_values_that_are_drawn_apart_do_not_have_the_joint_distribution")
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), [CASES[0], CASES[3]])
 def test_tallies_drawn_in_parts_have_the_joint_distribution(
     domain_size, subset_size, odds, counts, monkeypatch
@@ -125,6 +127,7 @@ def test_values_that_are_drawn_apart_do_not_have_the_joint_distribution():
     assert distribution_p_value(drawn, distribution) < ALPHA
 
 
+@pytest.mark.slow("::test_the_same_seed_gives_the_same_tally_and_others_another")
 def test_a_large_tally_has_its_means_variances_and_covariances():
     oracle = SubsetSelection(epsilon=3.0, domain_size=301)
     counts = np.random.default_rng(0).multinomial(20_000, np.r_[0.5, np.full(300, 0.5 / 300)])

@@ -17,6 +17,7 @@ from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing import ALPHA, distribution_p_value
 from fedhh.testing.oracle_distributions import aggregate_distribution
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 PRIME = 2**61 - 1
 
@@ -69,6 +70,7 @@ each_way = pytest.mark.parametrize("from_histogram", [False, True])
 each_smallest = pytest.mark.parametrize("oracle", SMALLEST, ids=name)
 
 
+@pytest.mark.slow("::test_a_tally_counts_the_reports_that_support_each_candidate")
 @each_way
 @each_smallest
 def test_a_sketch_drawn_without_storing_reports_has_the_distribution_of_a_sketch_of_reports(
@@ -78,7 +80,7 @@ def test_a_sketch_drawn_without_storing_reports_has_the_distribution_of_a_sketch
 
 
 @each_smallest
-@pytest.mark.parametrize(("from_histogram", "change"), [(False, 0.8), (True, -0.8)])
+@pytest.mark.parametrize(("from_histogram", "change"), thinned([(False, 0.8), (True, -0.8)]))
 def test_the_test_of_sketches_notices_a_wrong_epsilon(oracle, from_histogram, change):
     # Less for local hashing, which keeps its number of cells then.
     if isinstance(oracle, FastLocalHashing):
@@ -178,6 +180,7 @@ def test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance(
     assert np.allclose(total, oracle.exact_variance(counts), rtol=1e-10)
 
 
+@pytest.mark.slow("::test_over_all_hash_functions_estimates_are_unbiased_with_the_exact_variance")
 @each_medium
 def test_drawn_hash_functions_give_the_exact_variance_within_five_percent(oracle):
     runs = 2000

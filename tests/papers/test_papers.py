@@ -71,6 +71,7 @@ def test_the_last_domain_of_grr_is_the_crossover_rounded_down():
         assert last == math.floor(oracle_crossover.crossover(epsilon))
 
 
+@pytest.mark.slow("::test_hits_and_their_weights")
 def test_drawn_noise_is_the_exact_one():
     size = oracle_crossover.Size(epsilons=(1.0,), seeds=4, tallies=60)
     drawn = oracle_crossover.draw(size, seed=0, say=silent)
@@ -91,6 +92,7 @@ def test_hits_and_their_weights():
     assert pem._scores(np.array([1, 3]), 4) == (0.5, (4 + 2) / 10)
 
 
+@pytest.mark.slow("::test_pem_has_the_groups_of_the_paper")
 def test_pem_finds_what_many_hold_and_no_more_than_the_ceiling():
     counts = np.array([4_000, 3_000, 2_000, 1_000, *([1] * 500)])
     population = bit_population(counts, "random")
@@ -101,6 +103,7 @@ def test_pem_finds_what_many_hold_and_no_more_than_the_ceiling():
     assert pem.ceiling(counts, 4, 4, 0.1, seed=0)[0] < 0.5
 
 
+@pytest.mark.slow("::test_pem_has_the_groups_of_the_paper")
 def test_pem_runs_on_a_log(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     names = [bytes(each) for each in rng.integers(97, 123, size=(60, 6), dtype=np.uint8)]
@@ -145,6 +148,7 @@ def test_rappors_numbers_reproduce():
     assert [line.split(": ")[-1] for line in findings[:3]] == ends
 
 
+@pytest.mark.slow("::test_the_local_epsilon_by_clones_is_allowed_and_a_larger_one_is_not")
 def test_local_epsilons_of_2019_are_the_published_ones():
     setting = published()["triehh"]
     for epsilon, local in setting["local_epsilon"].items():
@@ -186,6 +190,7 @@ def clients():
     return one_word_population(20_000)
 
 
+@pytest.mark.slow("::test_hits_and_their_weights")
 def test_prefix_holders_are_counted(clients):
     holders = PrefixHolders(clients)
     pairs = list(zip(clients.lexicon.words, clients.word_clients.tolist(), strict=True))
@@ -198,6 +203,7 @@ def test_prefix_holders_are_counted(clients):
         assert holders.of(word).tolist() == [*begins, own]
 
 
+@pytest.mark.slow("::test_hits_and_their_weights")
 def test_runs_of_triehh_follow_the_exact_distribution(clients):
     protocol = TrieHH(
         alphabet="abcdefghijklmnopqrstuvwxyz", depth=9, threshold=5, clients_per_layer=800
@@ -220,6 +226,7 @@ def test_every_paper_has_a_module_and_unknown_ones_are_refused():
         reproduction_of("pme")
 
 
+@pytest.mark.slow("::test_hits_and_their_weights")
 def test_a_reproduction_is_written_whole(tmp_path, monkeypatch):
     small = oracle_crossover.Size(epsilons=(1.0,), seeds=3, tallies=5)
     monkeypatch.setattr(oracle_crossover, "QUICK", small)

@@ -21,6 +21,7 @@ from fedhh.plans.noise_privacy import (
 )
 from fedhh.queries.noise_shares import DiscreteLaplace, NoiseShares, noise_of
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 
 def laplace(decay: float) -> DiscreteLaplace:
@@ -75,13 +76,15 @@ def test_the_closed_form_is_the_ratio_of_a_numeric_convolution(decay, part, move
 
 @pytest.mark.parametrize(
     ("name", "epsilon", "delta", "counts", "expected"),
-    [
-        # Item level, swap: two counts. Computed independently; by Renyi divergences the two of
-        # Skellam are 6.49 and 26.55 (Agarwal, Kairouz, Liu 2021), more than a tenth too much.
-        ("skellam", 1.0, 1e-6, 2, 5.807),
-        ("discrete-laplace", 0.315, 1e-10, 2, 8.970),
-        ("skellam", 0.315, 1e-10, 2, 25.194),
-    ],
+    thinned(
+        [
+            # Item level, swap: two counts. Computed independently; by Renyi divergences the two of
+            # Skellam are 6.49 and 26.55 (Agarwal, Kairouz, Liu 2021), more than a tenth too much.
+            ("skellam", 1.0, 1e-6, 2, 5.807),
+            ("discrete-laplace", 0.315, 1e-10, 2, 8.970),
+            ("skellam", 0.315, 1e-10, 2, 25.194),
+        ]
+    ),
 )
 def test_the_least_noise_of_an_item_has_the_check_values(name, epsilon, delta, counts, expected):
     std = least_noise(name, epsilon=epsilon, counts=counts, delta=delta)
@@ -173,6 +176,7 @@ def test_moves_in_other_noise_have_no_bound():
         noise_epsilon(noise_of("discrete-laplace", 3.0), counts=2, delta=1e-6, move=2, part=0.5)
 
 
+@pytest.mark.slow("::test_moves_in_other_noise_have_no_bound")
 def test_what_no_noise_reaches_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"an epsilon of at least .* got 1e-07; ask for more"):
         least_noise("skellam", epsilon=1e-7, counts=2, delta=1e-10)
@@ -180,6 +184,7 @@ def test_what_no_noise_reaches_is_refused_with_the_nearest():
     assert noise_epsilon(noise_of("discrete-laplace", found), counts=2, delta=1e-10) <= 90
 
 
+@pytest.mark.slow("::test_missing_shares_cost_what_the_closed_form_says")
 def test_the_page_shows_what_missing_shares_cost():
     page = (Path(__file__).parents[2] / "docs" / "accounting.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"\| shares that may be missing.*?(?=\n\n)", page, re.DOTALL)
@@ -196,6 +201,7 @@ def test_the_page_shows_what_missing_shares_cost():
         assert epsilons == pytest.approx([1.0] * 6, rel=4e-3)
 
 
+@pytest.mark.slow("::test_sixty_items_take_less_noise_by_their_losses_than_by_adding_epsilons_up")
 def test_fewer_shares_take_more_noise():
     chosen = [
         least_noise("discrete-laplace", epsilon=1.0, counts=20, delta=1e-8, part=part)

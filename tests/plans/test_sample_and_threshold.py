@@ -112,6 +112,7 @@ def test_swaps_of_two_words_are_within_epsilon_and_delta():
     assert delta / 4 < found <= delta
 
 
+@pytest.mark.slow("::test_the_published_point")
 def test_the_chosen_settings_have_the_privacy_and_need_few_contributors():
     for epsilon, delta, items in ((1.0, 1e-6, 1), (1.0, 1e-6, 3)):
         found = sampled_counts(epsilon=epsilon, delta=delta, max_items=items)

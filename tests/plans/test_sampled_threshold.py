@@ -19,6 +19,7 @@ from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
 from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
+from tests.thinned import thinned
 
 
 def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
@@ -52,7 +53,7 @@ def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(n, m
 
 
 @pytest.mark.parametrize(
-    ("n", "epsilon", "delta"), [(1_000, 2.75, 1e-10), (300, 4.0, 1e-5), (600, 6.0, 1e-3)]
+    ("n", "epsilon", "delta"), thinned([(1_000, 2.75, 1e-10), (300, 4.0, 1e-5), (600, 6.0, 1e-3)])
 )
 def test_what_a_target_gives_keeps_to_it_for_every_number_of_holders(n, epsilon, delta):
     protocol = TrieHH(alphabet="abc", delta=delta, central_epsilon=epsilon, depth=10)
@@ -79,6 +80,7 @@ TRIES = [
 ]
 
 
+@pytest.mark.slow("::test_the_delta_of_many_rounds_is_tight_where_one_event_decides")
 @pytest.mark.parametrize(("kinds", "n", "m", "threshold", "rounds", "deltas"), TRIES)
 def test_no_swap_of_a_few_clients_exceeds_delta_over_all_rounds(
     kinds, n, m, threshold, rounds, deltas
@@ -125,7 +127,7 @@ def test_what_keeps_nothing_costs_nothing_and_asking_all_hides_nothing():
     assert triehh_epsilon(**everybody, delta=0.5) == math.inf
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (2.0, 1e-10)])
+@pytest.mark.parametrize(("epsilon", "delta"), thinned([(0.5, 1e-6), (2.0, 1e-10)]))
 def test_parameters_are_best_among_their_neighbors_within_the_target(epsilon, delta):
     target = {"num_clients": 200_000, "num_rounds": 11, "delta": delta}
     got = triehh_parameters(**target, epsilon=epsilon)
@@ -140,6 +142,7 @@ def test_parameters_are_best_among_their_neighbors_within_the_target(epsilon, de
         assert epsilon_of(threshold, math.ceil(1.005 * threshold / share)) > epsilon
 
 
+@pytest.mark.slow("::test_the_delta_of_many_rounds_is_tight_where_one_event_decides")
 def test_many_more_prefixes_are_kept_than_by_the_published_theorem():
     # The paper has a threshold of 15 votes and a sample of 14,286 for this target.
     got = triehh_parameters(num_clients=650_000, epsilon=4.0, delta=2.3e-12, num_rounds=10)

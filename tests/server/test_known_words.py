@@ -15,6 +15,7 @@ from fedhh.testing import small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.words.known_words import KnownWords
 from tests.conftest import LETTERS
+from tests.thinned import thinned
 
 
 def found(protocol, words):
@@ -53,7 +54,7 @@ PROTOCOLS = {
 }
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS))
 def test_a_word_that_is_known_is_no_candidate_and_the_others_are_found(name):
     clients = small_population(60_000, num_words=60, words_per_client=2)
     first, second, *_ = np.argsort(-clients.word_clients)

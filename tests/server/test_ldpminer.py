@@ -46,6 +46,7 @@ def test_both_rounds_ask_everybody_with_half_of_epsilon(baskets):
         assert abs(estimate - true) < 5 * variance**0.5
 
 
+@pytest.mark.slow("::test_the_loop_refuses_the_size_from_clients_of_other_rounds")
 def test_epsilon_is_the_clients_over_all_its_rounds(baskets):
     for rate, rounds in ((0.0, 2), (0.1, 3)):
         protocol = LdpMiner(

@@ -87,6 +87,7 @@ def before_run(protocol, num_clients):
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 
+@pytest.mark.slow("::test_bad_floors_are_refused")
 def test_both_epsilons_before_the_run_are_no_larger():
     num_clients = 2_000_000
     same = {"max_items": 10, "local_epsilon": 8.0}

@@ -103,6 +103,7 @@ def test_shares_are_those_of_the_tries_last_level(population):
     np.testing.assert_allclose(state.own.shares[:, 1], variance)
 
 
+@pytest.mark.slow("::test_votes_that_the_layer_before_did_not_see_are_noticed")
 def test_a_run_says_what_it_noticed(population):
     result = simulate(PROTOCOLS[0], population, seed=1)
     assert noticed(result) is None

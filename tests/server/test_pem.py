@@ -157,6 +157,7 @@ def test_a_population_that_is_too_small_is_refused_with_a_cure():
         SMALL.check_population(needed - 1)
 
 
+@pytest.mark.slow("::test_frequent_words_are_found_by_every_oracle")
 def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
     population = six_letter_words(100_000, seed=0)
     protocol = Pem(

@@ -20,6 +20,7 @@ from fedhh.server.svsm import Svsm
 from fedhh.server.treehist import TreeHist
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.candidates import Candidates
+from tests.thinned import thinned
 
 POPULATION = small_population(3_000)
 KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words), "keep": 5}
@@ -48,7 +49,7 @@ def found_by(protocol):
     return last.state.found
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS))
 def test_words_are_the_same_and_estimates_consistent(name):
     protocol = PROTOCOLS[name]
     assert protocol.post_processing == "none"

@@ -147,6 +147,7 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(monkeypat
     assert len(words) > 1.1 * len(settled.discoveries(without[-1].after).words)
 
 
+@pytest.mark.slow("::test_words_that_nobody_holds_do_not_pay")
 def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients):
     public = nobodys(clients, 4_000)
     for seed in range(3):
@@ -159,6 +160,7 @@ def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients)
         assert not carried & {word.tobytes() for word in sample}
 
 
+@pytest.mark.slow("::test_a_list_that_clients_hold_is_asked_about_after_the_first_layer")
 def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypatch, clients):
     for change in (
         {"ask_public_words": False},

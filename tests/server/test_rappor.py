@@ -76,6 +76,7 @@ def test_of_a_long_list_those_that_fit_take_part_and_keep_their_numbers(monkeypa
     assert set(decode(REPORTS, tally, KEYS).candidates) < {3, 50, 120, 199}
 
 
+@pytest.mark.slow("::test_of_a_long_list_those_that_fit_take_part_and_keep_their_numbers")
 def test_estimates_are_as_far_off_as_their_standard_errors_say():
     keys = np.repeat([5, 9, 70], [3_000, 2_000, 1_000])
     keys = np.concatenate([keys, np.full(4_000, NOTHING)])
@@ -90,6 +91,7 @@ def test_estimates_are_as_far_off_as_their_standard_errors_say():
     assert 0.35 < np.var(errors) < 2
 
 
+@pytest.mark.slow("::test_how_a_words_reports_spread_over_cohorts_is_noise")
 def test_words_that_nobody_holds_are_rarely_significant():
     keys = np.concatenate([np.full(5_000, 7), np.full(5_000, NOTHING)])
     false, doubtful = 0, 0
@@ -166,6 +168,7 @@ def test_frequent_words_are_found_with_counts_and_words_next_to_the_list_are_tol
     assert state.own == pytest.approx(6_000 - 3_000 + 3_000, rel=0.25)
 
 
+@pytest.mark.slow("::test_the_correction_counts_all_candidates_and_not_those_that_were_selected")
 def test_a_run_states_what_one_report_and_what_all_would_tell(typing):
     one_time = fedhh.simulate(SMALL, typing, seed=1).privacy
     assert one_time.best("item", "local").epsilon == 6.0

@@ -67,6 +67,7 @@ def test_frequent_words_are_found_and_counted(population):
     assert (np.diff(found.estimate) <= 0).all()
 
 
+@pytest.mark.slow("::test_dummies_are_random_strings_and_ngrams")
 def test_estimates_are_within_their_errors_and_none_is_invented():
     population = six_letter_words(100_000, seed=0)
     protocol = RapporUnknown(alphabet=string.ascii_lowercase, max_items=1)

@@ -16,6 +16,7 @@ from fedhh.server.treehist import TreeHist
 from fedhh.validation import InputError
 from fedhh.words.puzzle import FragmentPuzzle
 from tests.conftest import LETTERS
+from tests.thinned import thinned
 from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
 SIZES = {"alphabet": LETTERS, "length": 6, "clients_per_layer": 6_000}
@@ -36,6 +37,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow("::test_few_buckets_hide_words_behind_more_frequent_ones")
 def test_without_noise_treehist_finds_words_with_their_counts(population):
     protocol = replace(TREE, **EXACT, oracle="cms", noise_prefixes=1e9)
     state = final_state(protocol, population)
@@ -53,6 +55,7 @@ def test_without_noise_treehist_finds_words_with_their_counts(population):
     assert len(state.own) == 5
 
 
+@pytest.mark.slow("::test_each_bucket_has_the_likeliest_of_all_well_formed_strings")
 def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(population):
     protocol = replace(BITS, **EXACT, buckets=1024, word_oracle="cms", fragment_oracle="ss")
     found = protocol.discoveries(final_state(protocol, population))
@@ -73,7 +76,7 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
 
 
 @pytest.mark.parametrize(
-    "protocol", [replace(TREE, noise_prefixes=1e9), BITS], ids=["treehist", "bitstogram"]
+    "protocol", thinned([replace(TREE, noise_prefixes=1e9), BITS]), ids=["treehist", "bitstogram"]
 )
 def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monkeypatch):
     query = protocol.records()
@@ -128,6 +131,7 @@ def test_each_bucket_has_the_likeliest_of_all_well_formed_strings(fragment_lengt
             assert tuple(got[number].tolist()) == strings[int(np.argmax(totals))]
 
 
+@pytest.mark.slow("::test_few_buckets_hide_words_behind_more_frequent_ones")
 @BOTH
 def test_frequent_words_are_found_under_noise_and_counted_within_it(protocol, population):
     protocol = replace(protocol, max_items=4, local_epsilon=8.0)
@@ -142,6 +146,7 @@ def test_frequent_words_are_found_under_noise_and_counted_within_it(protocol, po
     assert (error < 0.1 * truth + 5 * np.sqrt(found.variance[held])).all()
 
 
+@pytest.mark.slow("::test_few_buckets_hide_words_behind_more_frequent_ones")
 def test_a_hundred_thousand_clients_find_their_most_frequent_words():
     population = six_letter_words(100_000, seed=0)
     letters = {"alphabet": string.ascii_lowercase, "max_items": 1, "length": 6}

@@ -26,6 +26,7 @@ from fedhh.testing.statistics import distribution_p_value
 from fedhh.validation import InputError, RunFailedError
 from fedhh.words.trie import PrefixTrie
 from tests.audited_run import audit_run
+from tests.thinned import thinned
 
 CLIENTS = 3_000
 SMALL = SecAggTrieHH(alphabet=LETTERS, depth=6, eta_max=20, max_items=4, delta=1e-6)
@@ -119,7 +120,7 @@ def test_the_modulus_leaves_room_for_all_votes_and_all_noise():
     assert upload == pytest.approx(query.num_candidates * math.log2(settled.modulus))
 
 
-@pytest.mark.parametrize("unit", ["item", "user"])
+@pytest.mark.parametrize("unit", thinned(["item", "user"]))
 @pytest.mark.parametrize("name", NOISES)
 def test_the_noise_follows_from_a_central_epsilon(unit, name):
     protocol = replace(SMALL, noise=name, max_dropout=0.1)
@@ -234,6 +235,7 @@ def test_a_configuration_runs_it_and_comes_back():
     assert settle(resolved, 20_000)[1] == protocol
 
 
+@pytest.mark.slow("::test_a_layer_that_lacks_more_shares_than_allowed_is_not_published")
 def test_a_run_that_lacks_shares_ends_with_its_line_and_no_result(tmp_path):
     settings = [
         "protocol.name=secagg-triehh", "protocol.max_items=2", "protocol.depth=9",

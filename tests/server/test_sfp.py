@@ -11,6 +11,7 @@ from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
+from tests.thinned import thinned
 from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
 SMALL = Sfp(
@@ -51,6 +52,7 @@ def test_defaults_are_apples_deployment():
     assert query.report_bits == 2 * (1024 + 11) + 3
 
 
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
 def test_without_noise_words_are_found_with_their_counts(population):
     state = final_state(NOISELESS, population)
     discovered = NOISELESS.discoveries(state)
@@ -66,6 +68,7 @@ def test_without_noise_words_are_found_with_their_counts(population):
     assert (np.diff(discovered.estimate) <= 0).all()
 
 
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
 def test_longer_words_are_found_as_their_beginnings(population):
     state = final_state(replace(NOISELESS, length=4), population)
     found = set(NOISELESS.discoveries(state).words)
@@ -118,6 +121,7 @@ def test_the_summary_says_what_was_looked_up_and_what_was_cut(population):
     assert summary.report_bits == 2 * (256 + 6) + 2
 
 
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
 def test_words_are_cut_by_count_and_by_z(population):
     loose = replace(SMALL, word_z=-40.0, noise_budget=50.0)
     many = loose.discoveries(final_state(loose, population))
@@ -152,10 +156,12 @@ def test_hash_functions_belong_to_the_hash_seed():
 
 @pytest.mark.parametrize(
     "protocol",
-    [
-        replace(SMALL, hash_seed=None),
-        Pem(clients_per_layer=600, length=6, alphabet=LETTERS, oracle="flh", num_hashes=64),
-    ],
+    thinned(
+        [
+            replace(SMALL, hash_seed=None),
+            Pem(clients_per_layer=600, length=6, alphabet=LETTERS, oracle="flh", num_hashes=64),
+        ]
+    ),
     ids=["sfp", "pem"],
 )
 def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
@@ -195,6 +201,7 @@ def test_a_population_that_is_too_small_is_refused():
     SMALL.check_population(6_000)
 
 
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
 def test_most_frequent_words_of_a_hundred_thousand_clients_are_found():
     # Apple's parameters in full: five fragment sketches of 2048 x 1024, all 256 x 27^2 fragments.
     population = six_letter_words(100_000, seed=0)

@@ -195,6 +195,7 @@ def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
     assert corrected.variance == pytest.approx(plain.variance * 1.2**2, rel=1e-3)
 
 
+@pytest.mark.slow("::test_the_oracle_is_that_with_the_smaller_variance")
 def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     size = 500
     query = query_of(size=size, padded_size=2, epsilon=4.0)
@@ -234,6 +235,7 @@ def sets_of_letters():
     )
 
 
+@pytest.mark.slow("::test_candidates_may_be_several_words_of_which_a_client_has_all")
 def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_letters):
     population = sets_of_letters
     known = Candidates(population.lexicon.words)
@@ -265,6 +267,7 @@ def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
     assert (np.abs(error) < 6 * np.sqrt(counts.variance)).all()
 
 
+@pytest.mark.slow("::test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost")
 def test_svim_finds_more_than_ldpminer_and_counts_better(sets_of_letters):
     population = sets_of_letters
     known = {"candidates": Candidates(population.lexicon.words), "keep": 20, "local_epsilon": 4.0}
@@ -339,6 +342,7 @@ def test_settings_that_mean_nothing_are_refused():
         Svim(candidates=known, local_epsilon=0.0)
 
 
+@pytest.mark.slow("::test_candidates_may_be_several_words_of_which_a_client_has_all")
 def test_tallies_drawn_at_once_find_the_same_words(sets_of_letters):
     known = {"candidates": Candidates(sets_of_letters.lexicon.words), "local_epsilon": 4.0}
     top = np.argsort(-sets_of_letters.word_clients)[:5]

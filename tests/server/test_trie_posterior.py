@@ -15,6 +15,7 @@ from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePo
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import shipped_list
+from tests.thinned import thinned
 from tests.zipf_words import final_state
 
 GRID = [0.25 * 1600 ** (i / 27) for i in range(28)]
@@ -212,7 +213,7 @@ def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
     assert (chosen.posterior[3:] > least).tolist() == [place in found for place in range(2)]
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.05])
+@pytest.mark.parametrize("rate", thinned([0.0, 0.05]))
 def test_the_limit_is_eight_deviations_of_all_that_clients_say_together(monkeypatch, rate):
     limits = []
     of_votes = LayerEvidence.of_votes

@@ -104,6 +104,7 @@ def times_found(word: str, **changes: int) -> int:
     return found
 
 
+@pytest.mark.slow("::test_every_word_found_has_enough_holders")
 def test_a_word_is_found_as_often_as_the_hypergeometric_distribution_says():
     # "ab" passes "a" (85 holders), "ab" (60) and its end (60) in three independent samples.
     probability = discovery_probability(

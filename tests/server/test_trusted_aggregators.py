@@ -27,6 +27,7 @@ from fedhh.validation import InputError
 from tests.asked_clients import Recording
 from tests.conftest import LETTERS
 from tests.plans.releases_enumerated import laplace_cdf
+from tests.thinned import thinned
 
 ALPHA = 1e-9
 SHARED = {"alphabet": LETTERS, "length": 6, "central_epsilon": 4.0, "delta": 1e-4}
@@ -112,6 +113,7 @@ def test_later_rounds_leave_out_what_was_found():
     assert state.own == len(protocol.discoveries(state))
 
 
+@pytest.mark.slow("::test_a_sample_too_large_for_the_privacy_is_refused_with_the_largest")
 def test_each_word_of_a_client_is_sent_with_the_rate_of_the_sample():
     protocol = replace(PROTOCOLS["sample-and-threshold"], sample_rate=0.3)
     sent: Counter[int] = Counter()
@@ -282,7 +284,7 @@ def test_rows_about_one_word_are_added_up_in_any_order():
     assert query.merged(rows[:0]).shape == (0, query.message_size)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(PROTOCOLS))
 def test_a_config_runs_by_name_and_the_same_seed_gives_the_same_words(name):
     table = {
         "population": {"source": "chat", "clients": 1_500},

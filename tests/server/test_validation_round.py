@@ -22,6 +22,7 @@ from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
+from tests.thinned import thinned
 from tests.zipf_words import everybody_holds, final_state
 
 NUM_WORDS, RATE, RUNS = 1_000, 0.05, 200
@@ -125,6 +126,7 @@ def no_correction(monkeypatch):
     monkeypatch.setattr(evidence_module, "benjamini_hochberg", lambda p, rate: p <= rate)
 
 
+@pytest.mark.slow("::test_without_the_correction_the_false_share_is_far_above")
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("case", CASES)
 def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, regime):
@@ -146,7 +148,7 @@ def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, re
     assert (np.abs(seen.deviations) < 7 * np.sqrt(variance / RUNS)).all()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", thinned(CASES))
 def test_without_the_correction_the_false_share_is_far_above(case, no_correction):
     seen = validates(CASES[case], REGIMES["few"])
     assert exceeds(seen.false_share, RATE)
@@ -156,12 +158,14 @@ def test_without_the_correction_the_false_share_is_far_above(case, no_correction
 FEWEST_EMPTY = int(stats.binom.ppf(ALPHA, RUNS, 1 - RATE))
 
 
+@pytest.mark.slow("::test_runs_return_words_that_are_held")
 @pytest.mark.parametrize("case", CASES)
 def test_where_nobody_holds_a_word_nothing_is_returned_in_19_of_20_runs(case):
     empty = np.count_nonzero(np.array(validates(CASES[case], 0).num_returned) == 0)
     assert FEWEST_EMPTY <= empty < RUNS
 
 
+@pytest.mark.slow("::test_without_the_correction_the_false_share_is_far_above")
 def test_without_the_correction_words_that_nobody_holds_are_returned(no_correction):
     empty = np.count_nonzero(np.array(validates(CASES["skewed"], 0).num_returned) == 0)
     assert empty < FEWEST_EMPTY
@@ -230,7 +234,7 @@ def held_by_anybody(population):
     return {population.lexicon.words[word] for word in np.flatnonzero(population.word_counts)}
 
 
-@pytest.mark.parametrize("name", TINY_PROTOCOLS)
+@pytest.mark.parametrize("name", thinned(TINY_PROTOCOLS, keep=2))
 def test_runs_return_words_that_are_held(name):
     population = small_population(3_000)
     words = words_of(TINY_PROTOCOLS[name], population, seed=1)

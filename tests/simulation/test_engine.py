@@ -24,6 +24,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 POPULATION = zipf_population(1_500)
 TRIE = {
@@ -81,7 +82,7 @@ EXCEEDS = {
 }
 
 
-@pytest.mark.parametrize("case", EXCEEDS)
+@pytest.mark.parametrize("case", thinned(EXCEEDS))
 def test_a_query_beyond_the_plan_is_not_sent(case):
     changes, message = EXCEEDS[case]
     protocol = asking(LdpTrieHH, in_last_layer(**changes), **TRIE)
@@ -122,6 +123,7 @@ class SaysThatItKeepsAll(KeepsAll):
         return candidates
 
 
+@pytest.mark.slow("::test_a_sample_larger_than_central_triehh_states_is_not_drawn")
 def test_a_rule_may_keep_as_many_prefixes_as_it_states_and_no_more():
     settings = {**TRIE, "depth": 4}
     with pytest.raises(InputError, match=r"a domain of 8 to 57 values in pass 1, layer 2"):

@@ -24,6 +24,7 @@ from fedhh.testing import (
     small_population,
 )
 from fedhh.words.lexicon import Lexicon
+from tests.thinned import thinned
 
 POPULATION = small_population(2_000)
 TRIE = {
@@ -217,13 +218,14 @@ def test_rounds_of_one_address_end_every_check():
     assert all("each round once" in said for said in failures(AddressesAlike).values())
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("wrong", thinned(WRONG), ids=lambda each: each.__name__)
 def test_a_wrong_protocol_fails_the_check_of_what_is_wrong(wrong):
     assert WRONG[wrong] in failures(wrong)
     # One that states something wrong fails few others.
     assert len(failures(wrong)) <= 3 or wrong in list(WRONG)[:5]
 
 
+@pytest.mark.slow("::test_a_wrong_protocol_fails_the_check_of_what_is_wrong")
 def test_a_protocol_that_depends_on_the_order_of_messages_is_found():
     settings = {"alphabet": LETTERS, "clients_per_layer": 300, "length": 4, "step": 1, "keep": 5}
     found = failures(HearsTheFirstMessages, **settings)
@@ -243,6 +245,7 @@ def test_a_failure_says_where_and_what():
         check_protocol(LdpTrieHH(alphabet=LETTERS, clients_per_layer=1_000), population=POPULATION)
 
 
+@pytest.mark.slow("::test_a_failure_says_where_and_what")
 def test_ray_workers_give_the_same_bits(shared_ray):
     trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(1,))
     checks = {check.name: check for check in protocol_checks(trial)}

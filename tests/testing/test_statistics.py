@@ -49,6 +49,7 @@ def test_an_array_has_the_p_value_of_its_rows(spread):
     )
 
 
+@pytest.mark.slow("::test_draws_from_the_distribution_pass")
 def test_p_values_of_the_distribution_itself_are_spread_over_the_unit_interval():
     values = [
         distribution_p_value(draws([0.5, 0.3, 0.2], seed, 500), PROBABILITIES)

@@ -68,6 +68,7 @@ def test_a_word_is_cut_at_symbols():
     ]
 
 
+@pytest.mark.slow("::test_equivalent_words_have_the_same_codes")
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map("".join), max_size=8))
 def test_words_of_any_script_are_decoded_as_they_were(words):
     alphabet = Alphabet(symbols=symbols_of([*words, "a"]))

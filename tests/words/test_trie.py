@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def grow(kept_by_level: list[set[str]]) -> PrefixTrie:
 LEVELS = [{"a", "b", "c"}, {"ab", "ac", "ca"}, {"abc", "caa", "cab"}]
 
 
+@pytest.mark.slow("::test_a_walk_notices_a_trie_that_did_not_grow_from_the_last")
 @given(words_of_abc)
 def test_a_walk_ends_at_the_prefix_that_the_word_begins_with(words: list[str]):
     trie = grow(LEVELS)
@@ -52,6 +54,7 @@ def test_finished_words_do_not_enter_the_next_level():
     assert trie.levels[1].tolist() == [1, 7]
 
 
+@pytest.mark.slow("::test_a_walk_notices_a_trie_that_did_not_grow_from_the_last")
 @given(words_of_abc, words_of_abc)
 def test_a_walk_carried_along_equals_a_fresh_one(words: list[str], others: list[str]):
     lexicon = Lexicon(words=sorted({*words, *others}))

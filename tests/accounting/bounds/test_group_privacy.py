@@ -68,6 +68,7 @@ def test_gaussian_shifts_add_up_without_loss(mu, steps):
     assert delta_of_shift(found * (1 - 5e-3), steps * mu) > delta
 
 
+@pytest.mark.slow("::test_the_inequality_holds_for_any_distributions_and_any_epsilons")
 def test_huge_groups_and_hopeless_ones_cost_at_most_their_local_epsilons():
     few = Clones(local_epsilon=16.0, num_reports=200)
     assert group_epsilon(few, steps=100, delta=1e-10) == 1600.0

@@ -18,6 +18,7 @@ from fedhh.testing import follows_distribution
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
 from tests.queries_of_each_kind import ALPHABET, LONGEST, query_of
+from tests.thinned import thinned
 
 WORDS = ["abc", "acd", "fee", "xyz"]
 PURE = ["ss", "grr", "oue", "sue", "the", "olh", "blh", "pgr", "cms", "hcms", "hashtogram", "flh"]
@@ -60,7 +61,7 @@ def test_all_b_reports_of_each_fake_support_the_targets_path_and_further_targets
     assert against.sum() == 150 * oracle.d
 
 
-@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("name", thinned(PURE, keep=3))
 def test_the_servers_estimate_rises_by_the_maximal_gain(name):
     query = query_of(PrefixQuery, oracle=spec(name), max_items=4)
     _, tally = add(query, [0, 2], 25)

@@ -20,6 +20,7 @@ def language(request):
     return request.param
 
 
+@pytest.mark.slow("::test_words_have_the_symbols_of_the_known_ones_and_one_form")
 def test_every_rank_has_its_own_string_that_no_known_word_is(language):
     known = shipped_list(language)
     words = named_words(known)

@@ -98,6 +98,7 @@ def test_words_are_left_out_as_of_a_population_in_memory(directory):
     same(once.keep_words(second), in_memory(once).keep_words(second))
 
 
+@pytest.mark.slow("::test_blocks_are_the_same_whether_clients_follow_each_other_or_not")
 def test_samples_follow_each_other_and_hold_each_other(directory):
     population = open_prepared(directory)
     whole = contents(population.items, population.lexicon.words)
@@ -138,6 +139,7 @@ def test_it_is_pickled_as_its_place_and_its_words(directory, copy):
         pickle.loads(stored)
 
 
+@pytest.mark.slow("::test_words_are_left_out_as_of_a_population_in_memory")
 def test_a_run_has_the_bits_of_one_in_memory(directory):
     population = open_prepared(directory)
     protocol = fedhh.LdpTrieHH(depth=4, passes=1, eta_max=50, max_items=2)

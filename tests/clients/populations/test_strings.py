@@ -27,6 +27,7 @@ def test_every_rank_has_its_own_string(strings):
     assert len(set(strings)) == len(strings)
 
 
+@pytest.mark.slow("::test_no_ranks_give_no_strings")
 def test_strings_are_short_plain_words(strings):
     assert max(len(word) for word in strings) <= LONGEST_WORD
     assert all(re.fullmatch(r"[a-z0-9']+", word) for word in strings)
@@ -49,6 +50,7 @@ def test_no_known_word_looks_like_a_coded_one():
     assert not [word for word in load_known("scowl70").words if coded.fullmatch(word)]
 
 
+@pytest.mark.slow("::test_a_rank_has_the_same_string_whatever_is_asked_with_it")
 def test_words_are_the_same_made_or_kept(strings, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     for _ in range(2):
@@ -89,6 +91,7 @@ def test_a_rank_has_the_same_string_whatever_is_asked_with_it(strings):
     assert rank_strings(shuffled) == [strings[rank - 1] for rank in shuffled]
 
 
+@pytest.mark.slow("::test_coded_words_are_one_to_one_where_their_length_changes")
 def test_changed_words_come_in_the_stated_mix(strings):
     listed = set(wordfreq.iter_wordlist("en", "large"))
     known = load_known("scowl70").words
@@ -121,6 +124,7 @@ def test_a_rank_outside_is_refused(rank):
         rank_strings(np.array([rank]))
 
 
+@pytest.mark.slow("::test_no_ranks_give_no_strings")
 def test_the_word_list_is_loaded_only_when_strings_are_made():
     code = (
         "import sys, fedhh.clients.populations.synthetic as s; s.population_presets();"

@@ -25,6 +25,7 @@ from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -87,6 +88,7 @@ def trie_levels(words, length, alphabet):
     return levels
 
 
+@pytest.mark.slow("::test_a_run_gives_the_same_bits_as_on_the_stored_population")
 def test_blocks_hold_what_the_stored_population_holds(drawn, stored):
     clients = np.r_[0:300, 5_000, 17, CLIENTS - 1]
     assert word_rows(drawn, clients) == word_rows(stored, clients)
@@ -127,7 +129,7 @@ def assert_same_rounds(protocol, *populations):
     return rounds
 
 
-@pytest.mark.parametrize("sampler", ["random", "greedy"])
+@pytest.mark.parametrize("sampler", thinned(["random", "greedy"]))
 def test_a_run_gives_the_same_bits_as_on_the_stored_population(drawn, stored, sampler):
     protocol = LdpTrieHH(
         clients_per_layer=400,
@@ -150,15 +152,17 @@ GROUPS = {"clients_per_layer": 200, "length": 10, "max_items": 20, "keep": 20}
 
 @pytest.mark.parametrize(
     "protocol",
-    [
-        Sfp(clients_per_layer=1_000, length=8, max_items=20, **SKETCHES),
-        Sfp(clients_per_layer=1_000, length=8, fragment_oracle="ss", pad=False, **SKETCHES),
-        Pem(**{**GROUPS, "length": 6}),
-        Pem(**GROUPS, sampler="greedy", oracle="hcms", num_hashes=64),
-        TreeHist(clients_per_layer=1_000, num_hashes=16, num_cells=64),
-        RapporUnknown(clients_per_layer=1_000, length=10, bloom_cohorts=4, em_iterations=1),
-        Blender(clients_per_layer=3_000, opt_in_share=0.4, opt_in_epsilon=90.0, head_items=20),
-    ],
+    thinned(
+        [
+            Sfp(clients_per_layer=1_000, length=8, max_items=20, **SKETCHES),
+            Sfp(clients_per_layer=1_000, length=8, fragment_oracle="ss", pad=False, **SKETCHES),
+            Pem(**{**GROUPS, "length": 6}),
+            Pem(**GROUPS, sampler="greedy", oracle="hcms", num_hashes=64),
+            TreeHist(clients_per_layer=1_000, num_hashes=16, num_cells=64),
+            RapporUnknown(clients_per_layer=1_000, length=10, bloom_cohorts=4, em_iterations=1),
+            Blender(clients_per_layer=3_000, opt_in_share=0.4, opt_in_epsilon=90.0, head_items=20),
+        ]
+    ),
     ids=[
         "sfp",
         "sfp-subset-selection-unpadded",
@@ -217,6 +221,7 @@ def test_coded_numbers_invert_coded_words():
     assert coded_numbers(["zu" * 9 + "q"]).tolist() == [-1]
 
 
+@pytest.mark.slow("::test_a_run_gives_the_same_bits_as_on_the_stored_population")
 def test_counts_are_those_of_the_stored_population(drawn, stored):
     ids = drawn.lexicon.ids(stored.lexicon.words)
     inside = ids >= 0
@@ -259,6 +264,7 @@ def test_large_populations_are_counted_on_some_clients_within_the_stated_error(d
     )
 
 
+@pytest.mark.slow("::test_a_block_drawn_twice_is_the_same_clients")
 def test_a_copy_for_a_worker_draws_the_same_and_leaves_the_counts_behind(drawn):
     drawn.census  # noqa: B018 (counted before it is copied)
     uncounted = VirtualPopulation("keyboard60d", CLIENTS, seed=2)

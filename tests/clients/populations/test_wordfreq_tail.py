@@ -55,6 +55,7 @@ def test_other_weights_are_distinguished(exponent: float):
     assert p_value(counts, weights**exponent) < ALPHA
 
 
+@pytest.mark.slow("::test_listed_words_follow_their_weights_when_nobody_copies")
 def test_a_virtual_population_of_listed_words_holds_what_a_stored_one_holds():
     model = wordfreq_tail(20_000)
     stored = synthetic_population(model, 300, seed=4)

@@ -18,6 +18,7 @@ from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 
 def refusal(read, path) -> str:
@@ -197,7 +198,7 @@ def test_names_that_no_file_can_have_are_refused(tmp_path, name: str, folder: st
     refusal(READERS[name], tmp_path / f"{folder}{name}")
 
 
-@pytest.mark.parametrize("name", ["p.csv.gz", "p.jsonl.gz", "p.txt.gz"])
+@pytest.mark.parametrize("name", thinned(["p.csv.gz", "p.jsonl.gz", "p.txt.gz"]))
 @pytest.mark.parametrize("start", [b"", b"user,word\n", b'{"user":1,"word":"a"}\n'])
 def test_a_line_without_an_end_is_refused_without_filling_the_memory(tmp_path, name: str, start):
     # Members of one file follow each other.

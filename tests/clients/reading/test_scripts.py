@@ -60,6 +60,7 @@ def test_a_token_is_as_long_as_its_symbols():
     assert found.dropped["too long", KSHI * 25] == 1
 
 
+@pytest.mark.slow("::test_a_token_is_as_long_as_its_symbols")
 def test_a_run_finds_words_of_any_script(tmp_path):
     held = [KSHI + "\u092a", "\ud55c\uad6d\uc5b4", "\u0643\u064e\u062a\u064e\u0628\u064e", ACUTE]
     held += [

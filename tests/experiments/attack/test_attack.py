@@ -30,6 +30,7 @@ def found():
     return attack("small", settings=SMALL, vary=("privacy.local_epsilon=4,8",), runs=2)
 
 
+@pytest.mark.slow("::test_the_same_seed_finds_the_same")
 def test_more_privacy_needs_more_fake_clients_for_the_same_noise(found):
     at_4, at_8 = found.each
     assert (at_4.settings, at_8.settings) == (
@@ -44,6 +45,7 @@ def test_more_privacy_needs_more_fake_clients_for_the_same_noise(found):
         assert sum(dose.targets for dose in one.doses) > 50
 
 
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(found):
     honest = attack(
         "small", settings=(*SMALL, "privacy.local_epsilon=4"), strategy="input", runs=2
@@ -55,6 +57,7 @@ def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(foun
     assert "above 1,000" in AttackResult(population="p", each=(honest,)).table().render("csv")
 
 
+@pytest.mark.slow("::test_the_same_seed_finds_the_same")
 def test_json_and_table_say_the_same(found):
     content = json.loads(json.dumps(found.to_dict()))
     assert [one["needed"]["0.5"]["clients"] for one in content["attacks"]] == [
@@ -91,6 +94,7 @@ def test_all_means_the_sources_own_and_its_baselines():
         attack("small", protocols=("all",), runs=0)
 
 
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
     settings = (*SMALL, "privacy.local_epsilon=6")
     measured = attack("small", settings=settings, runs=3).each[0]
@@ -120,6 +124,7 @@ def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
     assert survival(cuts, fakes=half // 2, num_clients=20_000) < 0.1
 
 
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_several_words_take_more_fake_clients_than_one():
     settings = (*SMALL, "privacy.local_epsilon=8")
     one, three = (

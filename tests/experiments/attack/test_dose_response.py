@@ -14,6 +14,7 @@ from fedhh.experiments.attack.dose_response import (
 )
 
 
+@pytest.mark.slow("::test_doses_of_one_number_are_merged_and_the_next_lie_between")
 @pytest.mark.parametrize(("mu", "sigma"), [(np.log(200), 0.2), (np.log(12), 0.6)])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(mu, sigma):
     rng = np.random.default_rng(7)

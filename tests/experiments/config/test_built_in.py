@@ -7,6 +7,8 @@ import io
 import json
 import tomllib
 
+import pytest
+
 from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text, presets
 
 NAMES = [name for kind in COMMANDS for name in preset_names(kind)]
@@ -26,6 +28,7 @@ def test_every_preset_says_what_it_does_and_what_it_costs():
     assert default.clients == table["population"]["clients"]
 
 
+@pytest.mark.slow("::test_every_preset_says_what_it_does_and_what_it_costs")
 def test_the_list_is_printed_in_every_format(command):
     def listed(how: str) -> str:
         done = command("presets", "list", "--format", how)

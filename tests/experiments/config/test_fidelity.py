@@ -19,6 +19,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -32,6 +33,7 @@ def chat():
     return VirtualPopulation("chat", 10_000, seed=0)
 
 
+@pytest.mark.slow("::test_unknown_fidelities_are_refused")
 def test_every_result_says_how_faithful_it_is(chat):
     faithful = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
     assert faithful.simulation == {"fidelity": "per-report"}
@@ -49,6 +51,7 @@ def test_every_result_says_how_faithful_it_is(chat):
     assert at_once.cost["clients_asked"] == faithful.cost["clients_asked"]
 
 
+@pytest.mark.slow("::test_unknown_fidelities_are_refused")
 def test_clients_that_are_not_drawn_are_said_to_be_approximated(chat):
     result = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(drawn_clients=250))
     assert result.simulation["fidelity"] == "exact-tally"
@@ -65,6 +68,7 @@ def test_clients_that_are_not_drawn_are_said_to_be_approximated(chat):
     assert result.cost["clients_asked"] == whole.cost["clients_asked"]
 
 
+@pytest.mark.slow("::test_unknown_fidelities_are_refused")
 def test_the_default_is_each_layer_s_cheaper_way(chat):
     small = simulate(PROTOCOL, chat, seed=0)
     by_report = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
@@ -76,6 +80,7 @@ def test_the_default_is_each_layer_s_cheaper_way(chat):
     assert mixed == {"fidelity": "mixed", "layers_without_reports": 1}
 
 
+@pytest.mark.slow("::test_what_cannot_be_simulated_so_is_refused_at_once")
 @pytest.mark.parametrize("oracle", ["ss", "grr", "oue", "none", "cms"])
 def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
     protocol = replace(PROTOCOL, oracle=oracle, depth=4)
@@ -87,6 +92,7 @@ def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
     assert abs(coverage[0] - coverage[1]) < 0.02
 
 
+@pytest.mark.slow("::test_a_configuration_is_checked_with_its_protocol")
 def test_a_configuration_chooses_the_fidelity_and_its_files_say_it(tmp_path):
     settings = ["protocol.clients_per_layer=500", "protocol.depth=4", "protocol.passes=1",
                 "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"]  # fmt: skip
@@ -117,11 +123,14 @@ def test_unknown_fidelities_are_refused():
 
 @pytest.mark.parametrize(
     ("fidelity", "message"),
-    [
-        (Fidelity(name=EXACT_TALLY), "triehh: .*'auto' or 'per-report' for a WordVoteQuery"),
-        (Fidelity(drawn_clients=50), "triehh: .*drawn_clients = 'all' for a WordVoteQuery"),
-        (Fidelity(name=PER_REPORT, drawn_clients=50), "drawn_clients = 'all' with fidelity"),
-    ],
+    thinned(
+        [
+            (Fidelity(name=EXACT_TALLY), "triehh: .*'auto' or 'per-report' for a WordVoteQuery"),
+            (Fidelity(drawn_clients=50), "triehh: .*drawn_clients = 'all' for a WordVoteQuery"),
+            (Fidelity(name=PER_REPORT, drawn_clients=50), "drawn_clients = 'all' with fidelity"),
+        ],
+        keep=2,
+    ),
 )
 def test_what_cannot_be_simulated_so_is_refused_at_once(fidelity, message):
     population = zipf_population(500)

@@ -22,6 +22,7 @@ def parsed(protocol="adaptive-triehh", **population):
     return parse_config({**table, "protocol": {"name": protocol}}, "test")
 
 
+@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_a_language_stands_for_its_list_and_its_symbols():
     population = parsed(language="tr", known="scowl70", alphabet="lower").population
     assert (population.known, population.alphabet_source) == ("tr", "tr")
@@ -36,6 +37,7 @@ def test_what_is_said_of_a_language_stays():
     assert (population.known, population.alphabet) == ("none", "abc")
 
 
+@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_clients_type_new_words_of_the_language():
     config = parsed(language="ru")
     population, facts = build_population(config.population, seed=0)
@@ -47,6 +49,7 @@ def test_clients_type_new_words_of_the_language():
     assert english.word_counts.sum() == population.word_counts.sum()
 
 
+@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_the_prior_follows_the_language():
     protocol = build_protocol(parsed(language="de"))
     assert protocol.known_words is shipped_list("de")
@@ -55,6 +58,7 @@ def test_the_prior_follows_the_language():
     assert AdaptiveTrieHH(public_words="none")._public_list.words == frozenset()
 
 
+@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_a_language_without_a_list_takes_a_file(tmp_path):
     with pytest.raises(InputError, match=r"Expected known words to be scowl70, .* got 'pl', which"):
         parsed(language="pl")
@@ -74,6 +78,7 @@ def test_a_language_without_a_list_takes_a_file(tmp_path):
     assert not protocol.known_words.contains_all(population.lexicon.words).any()
 
 
+@pytest.mark.slow("::test_a_users_list_is_known_again_by_its_words")
 def test_a_users_file_is_not_a_shipped_list_whatever_its_name(tmp_path):
     file = tmp_path / "de"
     file.write_text("haus\nbaum\n")
@@ -96,6 +101,7 @@ def test_a_users_list_is_known_again_by_its_words(tmp_path):
     assert not has_none_of(str(other), model)
 
 
+@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 @pytest.mark.parametrize("source", ["wordfreq-tail", "zipf"])
 def test_listed_words_are_of_no_other_language(source):
     config = parsed(source=source, language="tr").population

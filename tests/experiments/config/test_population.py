@@ -12,6 +12,7 @@ from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -23,6 +24,7 @@ def build(**changes):
     return build_population(PopulationConfig(**fields), seed=4)
 
 
+@pytest.mark.slow("::test_a_dataframe_gives_the_population_of_its_file")
 def test_a_virtual_population_gives_the_result_of_the_stored_one():
     protocol = LdpTrieHH(clients_per_layer=800, depth=7, passes=1, eta_max=300, local_epsilon=10.0)
     stored, virtual = (
@@ -49,6 +51,7 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
     assert virtual.population["coverage_std_error_at_most"] == 0.0
 
 
+@pytest.mark.slow("::test_a_file_cannot_be_virtual")
 def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
     assert isinstance(build()[0], StoredPopulation)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 500_000)
@@ -57,6 +60,7 @@ def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monke
     assert isinstance(build(virtual=False)[0], StoredPopulation)
 
 
+@pytest.mark.slow("::test_a_list_of_known_words_needs_a_stored_population")
 def test_facts_about_known_words_agree():
     stored, virtual = (build(virtual=virtual)[1] for virtual in (False, True))
     assert stored["tokens"] == virtual["tokens"] > 0
@@ -77,7 +81,7 @@ def test_a_file_cannot_be_virtual(tmp_path):
         build(source=str(tmp_path / "a.csv"), clients=None, virtual=True)
 
 
-@pytest.mark.parametrize("source", ["zipf", "wordfreq-tail", "chat"])
+@pytest.mark.parametrize("source", thinned(["zipf", "wordfreq-tail", "chat"], keep=2))
 def test_python_makes_every_synthetic_population_that_a_configuration_can_name(source: str):
     population = fedhh.synthetic_population(source, 400, seed=4)
     same, _ = build(source=source, clients=400, known="none", virtual=False)
@@ -131,6 +135,7 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
         sample(51, 1)
 
 
+@pytest.mark.slow("::test_python_makes_every_synthetic_population_that_a_configuration_can_name")
 def test_every_user_is_drawn_equally_often(tmp_path):
     source = users_file(tmp_path, 10)
     seeds = 400

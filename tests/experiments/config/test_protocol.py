@@ -21,6 +21,7 @@ PROTOCOLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow("::test_sfp_finds_the_beginnings_of_longer_words_and_says_so")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda p: p.title)
 def test_every_protocol_runs_through_the_same_call(protocol, population):
     result = fedhh.simulate(protocol, population, seed=0)

@@ -38,6 +38,7 @@ from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import shipped_list
+from tests.thinned import thinned
 
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
@@ -59,7 +60,7 @@ def built(*settings: str, num_clients: int = 1_000_000):
     return settle(config, num_clients)[1]
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", thinned(CLASSES))
 def test_every_protocol_has_a_table_that_comes_back_from_its_own_file(name):
     settings = [f"protocol.name={name}", 'protocol.clients_per_layer="auto"']
     config = load_config(settings=[*settings, 'population.candidates=["lol", "brb"]'])
@@ -105,6 +106,7 @@ def test_a_protocol_is_told_what_devices_know(known, expected, tmp_path, monkeyp
     assert (told.name, len(told.words)) == (known, expected)
 
 
+@pytest.mark.slow("::test_every_protocol_has_a_table_that_comes_back_from_its_own_file")
 def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
     schema = json.loads(json.dumps(json_schema(), allow_nan=False))
     tables = {
@@ -149,6 +151,7 @@ def test_pems_oracle_follows_from_the_reports_of_a_group():
     assert built(*settings, "protocol.oracle=cms").oracle == "cms"
 
 
+@pytest.mark.slow("::test_switching_keeps_contributions_and_the_rule_for_words_and_nothing_else")
 def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
     protocol = built("protocol.name=triehh", "protocol.central_epsilon=2", "privacy.delta=1e-9")
     expected = triehh_parameters(num_clients=1_000_000, epsilon=2, delta=1e-9, num_rounds=11)

@@ -39,6 +39,7 @@ def made():
     return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=16, **LIMITS)
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_every_limit_is_kept_by_every_setting(made):
     assert len({trial.config.protocol.name for trial in made.trials}) >= 2
     assert len(made.trials) >= 5
@@ -54,6 +55,7 @@ def test_every_limit_is_kept_by_every_setting(made):
         assert trial.outcome.precision >= 0.25
 
 
+@pytest.mark.slow("::test_no_more_runs_end_than_were_announced")
 def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
     made.write(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
@@ -105,6 +107,7 @@ def test_the_search_finds_more_than_its_start(made):
         assert chosen.outcome.recall == max(trial.outcome.recall for trial in own)
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     asked = {"protocols": ("triehh",), "at": "user-central-epsilon=4", "runs": 2}
     one, same = (fedhh.plan(settings=CHAT, **asked) for _ in range(2))
@@ -113,6 +116,7 @@ def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     assert other.to_dict()["best"] != one.to_dict()["best"]
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_workers_change_nothing(shared_ray):
     asked = {"protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 3}
     alone = fedhh.plan(settings=CHAT, **asked)
@@ -120,6 +124,7 @@ def test_workers_change_nothing(shared_ray):
     assert on_ray.to_dict() == alone.to_dict()
 
 
+@pytest.mark.slow("::test_no_more_runs_end_than_were_announced")
 def test_a_budget_of_runs_is_not_passed():
     found = fedhh.plan(
         settings=CHAT, protocols=("triehh", "blender"),
@@ -151,6 +156,7 @@ def test_no_more_runs_end_than_were_announced():
     assert all(noun == "runs by other seeds" and ended == n for noun, n, ended in confirmed)
 
 
+@pytest.mark.slow("::test_the_smaller_of_two_epsilons_decides")
 def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     free = {"protocols": ("ldp-triehh",), "local_epsilon": 6.0, "min_precision": 0.0}
     wide = fedhh.plan(settings=CHAT, runs=1, **free)
@@ -160,6 +166,7 @@ def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
 
 
+@pytest.mark.slow("::test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken")
 def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
     found = fedhh.plan(
         settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
@@ -205,6 +212,7 @@ INFEASIBLE = {
 }
 
 
+@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
 @pytest.mark.parametrize(("limits", "message"), INFEASIBLE.values(), ids=INFEASIBLE)
 def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     asked = {
@@ -216,6 +224,7 @@ def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow("::test_rounds_that_can_be_asked_at_once_take_one_day")
 def test_the_nearest_epsilon_that_is_named_can_be_met():
     asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
     with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
@@ -246,6 +255,7 @@ def test_wrong_input_is_refused_in_one_line(given, message: str):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_trust_models_follow_from_plans():
     words = fedhh.Candidates(tuple("abcdefgh"))
     found = {}
@@ -285,6 +295,7 @@ def test_the_interval_is_for_one_more_run():
     assert Predicted.of([0.4]) == Predicted(mean=0.4)
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
     words = ("lol", "dont", "im", "pre", "ii", "haha")
     shares, errors = [], []
@@ -297,6 +308,7 @@ def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
     assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=0.35)
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_a_protocol_whose_bytes_nobody_knows_is_left_out_with_the_reason():
     found = fedhh.plan(
         settings=CHAT,

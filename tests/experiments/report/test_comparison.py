@@ -23,6 +23,7 @@ from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 
 def results(**columns) -> pd.DataFrame:
@@ -164,6 +165,7 @@ def test_results_without_protocols_are_refused():
         comparison_table(results().drop(columns="protocol"), DESCRIPTION)
 
 
+@pytest.mark.slow("::test_a_runs_configuration_is_compared_by_the_default_protocols")
 def test_runs_are_compared_with_their_own_numbers():
     population = zipf_population(1_800)
     common = [
@@ -229,7 +231,9 @@ def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole
     assert set(names.values()) == set(PROTOCOLS) - {"svsm", *TRUST_MODELS}
 
 
-@pytest.mark.parametrize("name", ["field", "field-quick", "field-central", "best-settings"])
+@pytest.mark.parametrize(
+    "name", thinned(["field", "field-quick", "field-central", "best-settings"])
+)
 def test_one_rule_says_which_words_all_local_protocols_return(name):
     rules = set()
     for cell in cells_of_one_seed(name):
@@ -309,20 +313,23 @@ LIST, TWO = "privacy.local_epsilon=[3, 5]", "privacy.local_epsilon=[2, 3]"
 
 @pytest.mark.parametrize(
     ("table", "settings", "epsilons"),
-    [
-        (run_table(privacy={"local_epsilon": 3}), (), [3]),
-        (run_table(privacy={"local_epsilon": [3, 5]}), (), [3, 5]),
-        (run_table(), ("privacy.local_epsilon=2",), [2]),
-        (run_table(privacy={"delta": 1e-8}), (), [4, 6, 8]),
-        (preset_table(), ("privacy.local_epsilon=3",), [3]),
-        (preset_table(), (LIST,), [3, 5]),
-        (preset_table(), (), [4, 6, 8]),
-        (
-            preset_table(),
-            ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]"),
-            [2, 3],
-        ),
-    ],
+    thinned(
+        [
+            (run_table(privacy={"local_epsilon": 3}), (), [3]),
+            (run_table(privacy={"local_epsilon": [3, 5]}), (), [3, 5]),
+            (run_table(), ("privacy.local_epsilon=2",), [2]),
+            (run_table(privacy={"delta": 1e-8}), (), [4, 6, 8]),
+            (preset_table(), ("privacy.local_epsilon=3",), [3]),
+            (preset_table(), (LIST,), [3, 5]),
+            (preset_table(), (), [4, 6, 8]),
+            (
+                preset_table(),
+                ("privacy.local_epsilon=3", "sweep.axes.privacy.local_epsilon=[2, 3]"),
+                [2, 3],
+            ),
+        ],
+        keep=2,
+    ),
 )
 def test_a_comparison_is_at_the_epsilon_that_is_given(table, settings, epsilons):
     assert axis_of(table, *settings) == epsilons
@@ -372,6 +379,7 @@ seeds = 2
 """
 
 
+@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
 def test_a_comparison_says_that_a_cell_failed(tmp_path, monkeypatch, command):
     def failing(config, population):
         if (config.protocol.depth, config.seed) == (4, 1):

@@ -68,6 +68,7 @@ def clients(size: int) -> Population:
     )[0]
 
 
+@pytest.mark.slow("::test_a_line_parts_where_nothing_was_found_from_the_rest")
 def test_bounds_stand_next_to_the_map(results):
     figure = sweep_figures(results)["coverage_map"]
     panels = {axes.get_title().replace("\n", " "): axes for axes in figure.axes if axes.get_title()}

@@ -19,6 +19,7 @@ from fedhh.experiments.report.style import BLUE, GREEN, GREY, PURPLE, VERMILION
 from fedhh.experiments.report.sweep_figures import figures_of
 from fedhh.experiments.study.kinds import Drawing
 from fedhh.experiments.sweep.central_bound import MOST_CONTRIBUTIONS, central_bound
+from tests.thinned import thinned
 
 CLIENTS = 300
 DELTA = 1e-6
@@ -101,6 +102,7 @@ def test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust(populatio
     ]  # fmt: skip
 
 
+@pytest.mark.slow("::test_a_comparison_at_one_epsilon_has_no_such_figure")
 def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
     figure = drawn(*results(population))["price_of_trust"]
     figure.draw_without_rendering()
@@ -136,12 +138,17 @@ def test_a_setting_that_cells_have_stands_in_place_of_the_files(population):
 
 @pytest.mark.parametrize(
     ("settings", "why"),
-    [
-        ({"source": "chat", "clients": CLIENTS + 1}, "its clients are others by now"),
-        ({"source": "away.csv"}, "its clients cannot be made or read here"),
-        ({"source": "mine:Clients", "clients": 9}, "its clients cannot be made or read here"),
-        ({"source": "chat", "clients": 10**9}, f"more than {MOST_CONTRIBUTIONS:,} contributions"),
-    ],
+    thinned(
+        [
+            ({"source": "chat", "clients": CLIENTS + 1}, "its clients are others by now"),
+            ({"source": "away.csv"}, "its clients cannot be made or read here"),
+            ({"source": "mine:Clients", "clients": 9}, "its clients cannot be made or read here"),
+            (
+                {"source": "chat", "clients": 10**9},
+                f"more than {MOST_CONTRIBUTIONS:,} contributions",
+            ),
+        ]
+    ),
 )
 def test_without_its_clients_a_figure_has_no_bound_and_says_why(population, settings, why):
     table, description = results(population, settings=settings)
@@ -167,7 +174,7 @@ def test_damaged_results_have_no_bound(population, column, value):
     assert central_bound(table.assign(**{column: value}), description, EPSILONS).why_not
 
 
-@pytest.mark.parametrize("protocols", ["3", "{tee = 4}", "{tee = {name = 7}}"])
+@pytest.mark.parametrize("protocols", thinned(["3", "{tee = 4}", "{tee = {name = 7}}"]))
 def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
     table, description = results(population)
     description["sweep"] = f"sweep.protocols = {protocols}"
@@ -178,6 +185,7 @@ def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
     assert "price_of_trust" not in drawn(old, description)
 
 
+@pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
 def test_what_varies_besides_is_chosen_first(population):
     one, description = results(population, **{"population.source": "chat"})
     both = pd.concat([one, one.assign(**{"population.source": "post"})], ignore_index=True)

@@ -62,6 +62,7 @@ def legend_of(axes) -> list[str]:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 @pytest.mark.parametrize("epsilon", [1, 5])
 def test_every_discovery_is_a_point_and_the_legends_counts_add_up_to_all(epsilon: int):
     found, axes = estimates(f"privacy.local_epsilon={epsilon}")
@@ -96,12 +97,14 @@ def test_figures_say_the_protocol_and_its_epsilons():
     assert title.count("seed 0") == 1
 
 
+@pytest.mark.slow("::test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure")
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
     assert axes.get_ylabel() == "estimated contributors ± 1.96 std. errors"
     assert axes.get_xlabel() == "clients that hold the word"
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_passes_that_coincide_can_be_distinguished():
     _, result = run_of("protocol.passes=2")
     upper, lower = figures(result)["trie_by_layer"].axes
@@ -111,6 +114,7 @@ def test_passes_that_coincide_can_be_distinguished():
         assert first.get_zorder() < second.get_zorder()
 
 
+@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
 def test_the_figures_of_a_directory_are_those_of_its_run(directory, tmp_path):
     names = set(figures(run_of()[1]))
     paths = plot_run(directory, out=tmp_path / "out")
@@ -172,6 +176,7 @@ def test_the_validation_round_is_no_layer(adaptive: RunResult):
     assert f"before it {covered[-1]:.1%}" in label
 
 
+@pytest.mark.slow("::test_the_validation_round_is_no_layer")
 def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_thresholds():
     _, result = run_of("protocol.false_discovery_rate=0.05", "protocol.passes=2")
     figure = figures(result)["trie_by_layer"]
@@ -182,6 +187,7 @@ def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_threshold
     assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.slow("::test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure")
 def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
         note = drawn.get_supxlabel().replace("\n", " ")
@@ -191,6 +197,7 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
+@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
 @pytest.mark.usefixtures("drawn_figures")
 def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
     plot_run(directory, out=tmp_path / "out", look=Look(title=False, size=(5.0, 3.0)))

@@ -24,6 +24,7 @@ from fedhh.experiments.sweep.intervals import paired_gain, sampling_gains
 from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.validation import InputError
 from tests.experiments.sweep.test_directory import files_of
+from tests.thinned import thinned
 
 BASE = """
 [population]
@@ -97,7 +98,7 @@ FEWER = "eta_max 50, clients per layer auto"
 
 @pytest.mark.parametrize(
     ("text", "columns", "rows"),
-    [
+    thinned([
         # Cells outside the grid are rows of their own, named by what they set.
         (EPSILONS + NO_LDP + RANDOM + FEW_KEPT, ("epsilon", "outside the grid"), [
             ("4", "", "23.1%"), ("6", "", "27.1%"), ("8", "", "31.1%"),
@@ -114,7 +115,7 @@ FEWER = "eta_max 50, clients per layer auto"
             ("one", "", "31.1%"), ("two", "", "41.1%"), ("", "no LDP (true counts)", "61.1%"),
             ("", FEWER, "26.1%"),
         ]),
-    ],
+    ], keep=2),
 )  # fmt: skip
 def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows):
     table = make_table("summary", made(tmp_path / "a", text))
@@ -146,6 +147,7 @@ def test_a_metric_of_extras_alone_has_no_figure(tmp_path):
         files_of(directory, metrics=["precision"])
 
 
+@pytest.mark.slow("::test_a_metric_of_extras_alone_has_no_figure")
 def test_too_many_extras_for_a_figure_are_refused(tmp_path):
     extras = "".join(f'[[sweep.extra]]\n"protocol.eta_max" = {60 + i}\n' for i in range(13))
     directory = made(tmp_path / "a", EPSILONS + extras)

@@ -32,6 +32,7 @@ from fedhh.longitudinal.ledger.statements import PLD, SUM
 from fedhh.longitudinal.report.account_figures import plot_ledger
 from fedhh.longitudinal.report.pipeline_figures import pipeline_figures
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 LONG = "An $a_1$ \\frac{ label that goes on " * 9
 WIDE = "_$W$" + "W" * 300
@@ -96,12 +97,15 @@ def test_short_labels_stay_and_long_ones_stay_apart():
 
 @pytest.mark.parametrize(
     "layout",
-    [
-        Layout(x="privacy.local_epsilon", by=("protocol",), facet=()),
-        Layout(x="privacy.local_epsilon", by=(), facet=("protocol",)),
-        Layout(x="", by=("protocol",), facet=()),
-        Layout(x="", by=("privacy.local_epsilon",), facet=("protocol",)),
-    ],
+    thinned(
+        [
+            Layout(x="privacy.local_epsilon", by=("protocol",), facet=()),
+            Layout(x="privacy.local_epsilon", by=(), facet=("protocol",)),
+            Layout(x="", by=("protocol",), facet=()),
+            Layout(x="", by=("privacy.local_epsilon",), facet=("protocol",)),
+        ],
+        keep=2,
+    ),
 )
 def test_long_labels_with_dollars_draw_without_a_warning(layout: Layout):
     figure = quietly(draw_metric(rows(), layout, "coverage", title=TITLE))

@@ -11,6 +11,7 @@ from fedhh.validation import InputError
 SMALL = {"local_epsilon": 1.0, "domain_size": 4, "num_samples": 4_000}
 
 
+@pytest.mark.slow("::test_a_wrong_confidence_is_refused")
 def test_a_randomizer_is_consistent_with_its_epsilon():
     found = audit_randomizer("grr", **SMALL)
     assert not found.refuted

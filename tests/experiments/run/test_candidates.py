@@ -22,6 +22,7 @@ from fedhh.server.triehh import TrieHH
 from fedhh.words.known_words import shipped_list
 from tests.conftest import LETTERS, zipf_population
 from tests.experiments.run.test_resume import StoppedError, Stopper
+from tests.thinned import thinned
 
 POPULATION = zipf_population(3_000)
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=2, eta_max=20, max_items=2)
@@ -50,6 +51,7 @@ def holders(prefix: str, *, is_word: bool) -> int:
     )
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_every_round_says_what_its_layer_says(protocol, tmp_path):
     result, record = recorded(protocol, tmp_path)
@@ -68,6 +70,7 @@ def test_every_round_says_what_its_layer_says(protocol, tmp_path):
     assert set(result.discoveries["word"]) <= set(found)
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
     _, record = recorded(LDP, tmp_path)
     first = record.candidates.query("`pass` == 1")
@@ -91,6 +94,7 @@ def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
         assert own["layer"] == row["layer"]
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
     result, record = recorded(LDP, tmp_path)
     assert not set(record.missed["word"]) & set(result.discoveries["word"])
@@ -112,6 +116,7 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
     assert (longer["word"].str.len() > LDP.depth).all()
 
 
+@pytest.mark.slow("::test_protocols_without_a_posterior_record_none")
 def test_the_posterior_says_what_a_layer_kept(tmp_path):
     # So few are kept that the posterior of all others is not worth its time.
     _, record = recorded(replace(ADAPTIVE, eta_max=15), tmp_path)
@@ -148,6 +153,7 @@ def test_protocols_without_a_posterior_record_none(tmp_path):
     assert record.missed["posterior"].isna().all()
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
     _, whole = recorded(LDP, tmp_path / "whole")
     for name in ("NEAREST", "SAMPLED", "MISSED"):
@@ -163,6 +169,7 @@ def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
     assert len(record.candidates.query(kept)) == len(whole.candidates.query(kept))
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_other_queries_have_no_candidates(tmp_path):
     protocol = Sfp(alphabet=LETTERS, length=6, word_hashes=64, word_cells=64)
     result = simulate(protocol, POPULATION, seed=4, checkpoint_in=tmp_path)
@@ -173,7 +180,7 @@ def test_nothing_is_recorded_without_a_directory():
     assert simulate(LDP, POPULATION, seed=4).candidates is None
 
 
-@pytest.mark.parametrize("protocol", [LDP, ADAPTIVE, PEM], ids=lambda each: each.name)
+@pytest.mark.parametrize("protocol", thinned([LDP, ADAPTIVE, PEM]), ids=lambda each: each.name)
 def test_a_resumed_run_records_the_same(protocol, tmp_path):
     _, whole = recorded(protocol, tmp_path / "whole")
     stopped = tmp_path / "stopped"

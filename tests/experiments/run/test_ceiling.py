@@ -95,6 +95,7 @@ def test_without_noise_it_is_every_word_that_can_be_spelled():
     assert ceiling_of(deeper, by_hand()) == Ceiling(coverage=95 / 135, words=3, candidates=3)
 
 
+@pytest.mark.slow("::test_without_noise_it_is_every_word_that_can_be_spelled")
 def test_with_nothing_but_noise_it_is_nothing():
     found = [
         ceiling_of(LdpTrieHH(alphabet=LETTERS, local_epsilon=0.01), zipf_population(500), seed=seed)
@@ -158,6 +159,7 @@ def test_it_is_the_same_whoever_answers():
     assert 0 < one.words < one.candidates
 
 
+@pytest.mark.slow("::test_everybody_is_asked_about_the_held_words_alone")
 def test_its_coins_are_not_the_runs():
     plain = simulate(TRIE, by_hand(), seed=1, settings=MetricSettings())
     measured = simulate(TRIE, by_hand(), seed=1, settings=MetricSettings(ceiling=True))
@@ -214,6 +216,7 @@ def test_without_local_privacy_there_is_none(protocol):
     assert "ceiling" not in [row[0] for row in summary_rows(measured)]
 
 
+@pytest.mark.slow("::test_without_noise_it_is_every_word_that_can_be_spelled")
 def test_where_no_word_can_be_spelled_nobody_is_asked():
     stub = Stub()
     protocol = replace(TRIE, alphabet="xyz")
@@ -224,6 +227,7 @@ def test_where_no_word_can_be_spelled_nobody_is_asked():
     assert ("ceiling", "0.0%") in [row[:2] for row in summary_rows(measured)]
 
 
+@pytest.mark.slow("::test_everybody_is_asked_about_the_held_words_alone")
 def test_clients_that_are_drawn_when_asked_have_one_too(monkeypatch):
     # Fewer words than it has: the others, of three syllables, are then outside the lexicon.
     monkeypatch.setattr(virtual, "LEXICON_RANKS", virtual.NAMED_RANKS)
@@ -249,6 +253,7 @@ central = {{ name = "triehh", central_epsilon = 20 }}
 """
 
 
+@pytest.mark.slow("::test_protocols_that_share_what_decides_it_ask_once")
 def test_a_comparison_asks_once_and_says_each_protocols_share(tmp_path, monkeypatch, command):
     asked, rule = [], module.benjamini_hochberg
     monkeypatch.setattr(

@@ -96,6 +96,7 @@ def test_blocks_of_clients_add_up(monkeypatch, at_once):
     assert counted(tiny(HELD), query, CANDIDATES) == pytest.approx(whole)
 
 
+@pytest.mark.slow("::test_blocks_of_clients_add_up")
 def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, monkeypatch):
     population = VirtualPopulation("chat", 3_000, seed=1)
     best = np.argsort(-population.word_clients)[:40]
@@ -123,6 +124,7 @@ VALIDATED = LdpTrieHH(
 )  # fmt: skip
 
 
+@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
 def test_a_runs_intervals_hold_contributors_and_not_holders():
     population = zipf_population(30_000)
     results = [simulate(VALIDATED, population, seed=seed) for seed in range(5)]
@@ -136,6 +138,7 @@ def test_a_runs_intervals_hold_contributors_and_not_holders():
     assert of_holders.mean() < numbers[0].interval_coverage
 
 
+@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
 def test_estimates_are_unbiased_for_contributors():
     population = zipf_population(4_000)
     excess = []
@@ -152,6 +155,7 @@ class StoppedError(Exception):
     pass
 
 
+@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
 def test_a_run_that_stopped_after_its_validation_round_knows_its_contributors(
     tmp_path, monkeypatch
 ):
@@ -171,6 +175,7 @@ def _stop(*_, **__):
     raise StoppedError
 
 
+@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
 def test_a_run_without_a_validation_round_states_no_interval():
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=300, depth=5, passes=1, eta_max=20)
     result = simulate(protocol, zipf_population(3_000), seed=0)

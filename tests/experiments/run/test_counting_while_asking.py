@@ -12,6 +12,7 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.queries.base import Counted
 from fedhh.queries.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -57,6 +58,7 @@ def same(one, other) -> bool:
     )
 
 
+@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
 def test_measures_are_those_of_clients_counted_before(counted_first):
     steps = Steps()
     assert same(simulate(PROTOCOL, population(), seed=4, callbacks=[steps]), counted_first)
@@ -67,6 +69,7 @@ def test_measures_are_those_of_clients_counted_before(counted_first):
     assert counted_first.layers["coverage"].iloc[-1] > 0.05
 
 
+@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
 def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_first):
     for stop_in in (3, 2):
         steps = Steps(stop_in)
@@ -76,6 +79,7 @@ def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_f
     assert same(again, counted_first)
 
 
+@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
 def test_clients_who_may_answer_twice_are_counted_before():
     reused = LdpTrieHH(
         alphabet="lower",
@@ -112,12 +116,14 @@ def whole(request):
 
 @pytest.mark.parametrize(
     "cohorts",
-    [
-        [Cohort(start=0, size=1_000)],
-        [Cohort(start=2_000, size=700), Cohort(start=500, size=900)],
-        # A client in two of them: all are counted anew.
-        [Cohort(start=0, size=800), Cohort(start=700, size=300)],
-    ],
+    thinned(
+        [
+            [Cohort(start=0, size=1_000)],
+            [Cohort(start=2_000, size=700), Cohort(start=500, size=900)],
+            # A client in two of them: all are counted anew.
+            [Cohort(start=0, size=800), Cohort(start=700, size=300)],
+        ]
+    ),
 )
 def test_a_census_of_parts_is_the_census(cohorts, whole):
     clients = population(counted_clients=whole.counted_clients)

@@ -11,6 +11,7 @@ from fedhh.accounting import account
 from fedhh.experiments.run.equal_privacy import OutOfReachError, at_central_epsilon, chosen_settings
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 CLIENTS, DELTA = 50_000, 1e-8
 WORDS = fedhh.Candidates(tuple("abcdefgh"))
@@ -33,12 +34,14 @@ def stated(protocol, unit: str, *, clients: int = CLIENTS, delta: float = DELTA)
 
 @pytest.mark.parametrize(
     ("name", "unit"),
-    [
-        *((name, "item") for name in LOCAL),
-        ("selection, domains by votes", "user"),
-        ("Bloom filters", "user"),
-        ("local hashing", "user"),
-    ],
+    thinned(
+        [
+            *((name, "item") for name in LOCAL),
+            ("selection, domains by votes", "user"),
+            ("Bloom filters", "user"),
+            ("local hashing", "user"),
+        ]
+    ),
 )
 def test_the_chosen_local_epsilon_gives_the_target_and_no_more(name: str, unit: str):
     protocol = LOCAL[name]
@@ -51,6 +54,7 @@ def test_the_chosen_local_epsilon_gives_the_target_and_no_more(name: str, unit: 
     assert found.local_epsilon > 0.8
 
 
+@pytest.mark.slow("::test_the_chosen_local_epsilon_gives_the_target_and_no_more")
 def test_a_larger_target_gives_a_larger_local_epsilon():
     protocol = LOCAL["selection, domains by votes"]
     # From no amplification at all over the steep part to what shuffling hides well.
@@ -62,7 +66,7 @@ def test_a_larger_target_gives_a_larger_local_epsilon():
     assert len(set(chosen)) == len(chosen)
 
 
-@pytest.mark.parametrize(("unit", "share"), [("item", 1), ("user", 2)])
+@pytest.mark.parametrize(("unit", "share"), thinned([("item", 1), ("user", 2)]))
 def test_where_nothing_amplifies_the_local_epsilon_is_the_central_one(unit: str, share: int):
     protocol = LOCAL["selection, domains by votes"]
     found = at_central_epsilon(protocol, 20, unit=unit, epsilon=4.0, delta=DELTA)
@@ -79,6 +83,7 @@ def test_targets_below_the_least_amplified_one_are_met_locally():
     assert epsilon_of(stated(found, "item", clients=200)) <= 1e-3
 
 
+@pytest.mark.slow("::test_where_nothing_amplifies_the_local_epsilon_is_the_central_one")
 def test_a_central_protocol_gets_the_epsilon_and_the_delta():
     found = at_central_epsilon(fedhh.TrieHH(), 1_000_000, unit="user", epsilon=2.0, delta=1e-6)
     assert (found.central_epsilon, found.delta) == (2.0, 1e-6)
@@ -117,7 +122,7 @@ AGGREGATED = {
 }
 
 
-@pytest.mark.parametrize("unit", ["item", "user"])
+@pytest.mark.parametrize("unit", thinned(["item", "user"]))
 @pytest.mark.parametrize("name", AGGREGATED)
 def test_a_trusted_aggregator_has_the_target_and_no_more(name: str, unit: str):
     protocol = AGGREGATED[name]

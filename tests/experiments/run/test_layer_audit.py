@@ -38,6 +38,7 @@ def audited(oracle: str, epsilon: float = LOCAL_EPSILON, num_runs: int = 3_000):
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("grr", "oue")]
 
 
+@pytest.mark.slow("::test_the_same_seed_finds_the_same")
 @pytest.mark.parametrize("oracle", ["ss", *OTHERS])
 def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     found = audited(oracle)
@@ -47,6 +48,7 @@ def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     assert found.epsilon < LOCAL_EPSILON
 
 
+@pytest.mark.slow("::test_the_same_seed_finds_the_same")
 @pytest.mark.parametrize("oracle", ["ss", OTHERS[0]])
 def test_a_layer_whose_epsilon_is_understated_is_detected(oracle):
     # Reports of epsilon 6 that claim to be of epsilon 3.
@@ -89,6 +91,7 @@ def claims(audit) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow("::test_a_run_without_a_randomizer_shows_its_clients_word")
 def test_a_runs_audit_stays_below_what_the_run_claims():
     # Few reports of a large epsilon: a difference is seen in few runs.
     few = replace(PROTOCOL, local_epsilon=5.0, clients_per_layer=6, eta_max=4)
@@ -115,6 +118,7 @@ def test_a_run_without_a_randomizer_shows_its_clients_word():
     assert {each.epsilon for each in audit.claims} == {np.inf}
 
 
+@pytest.mark.slow("::test_the_same_seed_finds_the_same")
 def test_layers_that_decide_nothing_are_passed_over():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
     audit = audited_run(protocol, num_runs=40)

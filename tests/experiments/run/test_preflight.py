@@ -13,6 +13,7 @@ from fedhh.experiments.run.privacy import central_before_run, privacy_of_plan
 from fedhh.experiments.run.run import simulate
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
+from tests.thinned import thinned
 
 
 def clients_with(words, counts, num_clients):
@@ -32,12 +33,14 @@ SETTINGS = {"passes": 1, "depth": 6, "local_epsilon": 8.0}
 
 @pytest.mark.parametrize(
     ("kind", "settings", "num_clients"),
-    [
-        (fedhh.LdpTrieHH, SETTINGS, 3_000),
-        (fedhh.AdaptiveTrieHH, {"local_epsilon": 4.0}, 30_000),
-        (fedhh.Sfp, {"local_epsilon": 4.0}, 3_000),
-        (fedhh.TrieHH, {}, 30_000),
-    ],
+    thinned(
+        [
+            (fedhh.LdpTrieHH, SETTINGS, 3_000),
+            (fedhh.AdaptiveTrieHH, {"local_epsilon": 4.0}, 30_000),
+            (fedhh.Sfp, {"local_epsilon": 4.0}, 3_000),
+            (fedhh.TrieHH, {}, 30_000),
+        ]
+    ),
 )
 def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients):
     protocol = kind(**settings)
@@ -51,6 +54,7 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
 
 
+@pytest.mark.slow("::test_its_record_is_that_of_json")
 def test_the_share_that_can_be_spelled_is_that_of_the_run():
     words = ["brb", "lol", "verylong", "привет"]
     population = clients_with(words, [1, 2, 3, 4], 800)
@@ -69,6 +73,7 @@ def test_the_share_that_can_be_spelled_is_that_of_the_run():
     assert "lower case" not in advice
 
 
+@pytest.mark.slow("::test_words_that_lower_case_would_spell_are_counted")
 def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
     protocol = fedhh.LdpTrieHH(**SETTINGS)
     found = fedhh.preflight(protocol, clients_with(["lol"], [1], 499))
@@ -97,13 +102,16 @@ def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
     assert enough.advice == ()
 
 
+@pytest.mark.slow("::test_a_population_without_new_words_says_so")
 def test_where_bounds_are_the_local_epsilon_the_text_says_nothing_less():
     found = fedhh.preflight(fedhh.AdaptiveTrieHH(), clients_with(["lol"], [1], 499))
     assert found.plans[0].central_epsilon == found.plans[0].local_epsilon
     assert "amplifies nothing: the central epsilon is the local one. Adap" in found.advice[0]
 
 
-@pytest.mark.parametrize("kind", [fedhh.Sfp, fedhh.Pem, fedhh.Bitstogram, fedhh.TreeHist])
+@pytest.mark.parametrize(
+    "kind", thinned([fedhh.Sfp, fedhh.Pem, fedhh.Bitstogram, fedhh.TreeHist], keep=2)
+)
 def test_of_every_kind_of_plan_the_numbers_are_found(kind):
     found = fedhh.preflight(kind(local_epsilon=8.0), clients_with(["lol"], [1], 499))
     fewest, half = found.plans[0].amplifying
@@ -118,6 +126,7 @@ def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
     assert "more users do not change it with these settings" in found.advice[0]
 
 
+@pytest.mark.slow("::test_its_record_is_that_of_json")
 def test_a_trusted_server_has_no_local_epsilon_and_no_shuffle():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     assert "amplifies" not in " ".join(found.lines)
@@ -133,6 +142,7 @@ def test_words_that_lower_case_would_spell_are_counted():
     assert "population.alphabet_source) for 25.0%" in advice
 
 
+@pytest.mark.slow("::test_its_record_is_that_of_json")
 def test_what_texts_lose_is_said_with_its_reasons(tmp_path):
     rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(900)]
     (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))

@@ -48,6 +48,7 @@ def test_rounds_without_a_threshold_have_no_regime():
     assert regime_of_run(layers((3, 3, 2.0), lost=(np.nan,))) is None
 
 
+@pytest.mark.slow("::test_a_threshold_at_the_noise_quantile_is_all_noise")
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.5, "noise"), (12.0, "eta_max")])
 def test_runs_are_distinguished(epsilon: float, limit: str):
     population = fedhh.synthetic_population("chat", 20_000, seed=0)

@@ -48,6 +48,7 @@ CONFIG = load_config(
 )
 
 
+@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, tmp_path):
     result = simulate(protocol, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
@@ -93,6 +94,7 @@ def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path
     assert again.adversary == whole.adversary
 
 
+@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
 def test_a_directory_tells_what_fake_clients_did(tmp_path):
     population = zipf_population(4_000)
     settled, _ = check_config(CONFIG, population)
@@ -113,6 +115,7 @@ def test_a_directory_tells_what_fake_clients_did(tmp_path):
     assert record["population"]["clients"] == 4_000
 
 
+@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
 def test_a_sweep_varies_the_number_of_fake_clients(tmp_path):
     (tmp_path / "sweep.toml").write_text(
         CONFIG.to_toml() + '\n[sweep]\n[sweep.axes]\n"adversary.clients" = [1, 600]\n'
@@ -171,6 +174,7 @@ def test_a_sentence_says_what_they_did(settings, said):
     assert said in outcome.sentence
 
 
+@pytest.mark.slow("::test_protocols_of_python_are_attacked_in_a_sweep_as_alone")
 def test_guarantees_are_for_honest_clients_who_alone_amplify():
     kind = replace(LDP, max_items=1, depth=2, local_epsilon=2.0)
     population = zipf_population(40_000)

@@ -20,6 +20,7 @@ from fedhh.server.triehh import TrieHH
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 POPULATION = zipf_population(1_500)
 ONCE = LdpTrieHH(
@@ -45,13 +46,14 @@ def costs(protocol):
     return result.cost, up, layers["download_bits"].tolist()
 
 
+@pytest.mark.slow("::test_a_client_that_may_serve_in_every_round_pays_for_all")
 def test_a_client_of_one_round_pays_for_the_dearest_one():
     cost, up, down = costs(ONCE)
     assert cost["upload_bits_per_client_max"] == max(up) < sum(up)
     assert cost["download_bits_per_client_max"] == max(down) < sum(down)
 
 
-@pytest.mark.parametrize("protocol", [AGAIN, CENTRAL])
+@pytest.mark.parametrize("protocol", thinned([AGAIN, CENTRAL]))
 def test_a_client_that_may_serve_in_every_round_pays_for_all(protocol):
     cost, up, down = costs(protocol)
     assert cost["upload_bits_per_client_max"] == pytest.approx(sum(up))

@@ -26,6 +26,7 @@ from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
 from fedhh.validation import InputError, RunFailedError
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 POPULATION = zipf_population(3_000)
 PROTOCOL = LdpTrieHH(
@@ -65,6 +66,7 @@ def digest(result) -> str:
     return found.hexdigest()[:16]
 
 
+@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
 def test_without_devices_the_bits_are_those_that_they_always_were():
     plain = simulate(PROTOCOL, POPULATION, seed=4)
     assert digest(plain) == "e946bf1c043dad24"
@@ -96,6 +98,7 @@ class Stopper(Callbacks):
             raise StoppedError
 
 
+@pytest.mark.slow("::test_such_a_question_is_the_same_whatever_was_answered")
 def test_an_interrupted_run_goes_on_to_the_same_bits_and_calendar(tmp_path):
     with pytest.raises(StoppedError):
         simulate(
@@ -118,6 +121,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits_and_calendar(tmp_path):
     assert again.privacy == whole.privacy
 
 
+@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_the_calendar_is_of_rounds_that_follow_each_other():
     result = simulate(PROTOCOL, POPULATION, seed=4, devices=DEVICES)
     layers = result.layers
@@ -142,16 +146,24 @@ def test_the_calendar_is_of_rounds_that_follow_each_other():
 
 @pytest.mark.parametrize(
     ("protocol", "together"),
-    [
-        (fedhh.Pem(alphabet=LETTERS, length=4, max_items=1, step=1, keep=4), (2, 3, 4)),
-        (fedhh.Blender(alphabet=LETTERS, length=4, opt_in_share=0.4, max_items=1), (3,)),
-        (
-            fedhh.Pem(
-                alphabet=LETTERS, length=4, max_items=1, step=1, keep=4, false_discovery_rate=0.05
+    thinned(
+        [
+            (fedhh.Pem(alphabet=LETTERS, length=4, max_items=1, step=1, keep=4), (2, 3, 4)),
+            (fedhh.Blender(alphabet=LETTERS, length=4, opt_in_share=0.4, max_items=1), (3,)),
+            (
+                fedhh.Pem(
+                    alphabet=LETTERS,
+                    length=4,
+                    max_items=1,
+                    step=1,
+                    keep=4,
+                    false_discovery_rate=0.05,
+                ),
+                (2, 3, 4),
             ),
-            (2, 3, 4),
-        ),
-    ],
+        ],
+        keep=2,
+    ),
     ids=["pem", "blender", "pem, validated"],
 )
 def test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time(
@@ -181,6 +193,7 @@ def test_such_a_question_is_the_same_whatever_was_answered():
         )  # fmt: skip
 
 
+@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     protocol = TrieHH(alphabet=LETTERS, depth=4, clients_per_layer=900, threshold=3)
     quick = replace(DEVICES, deadline_hours=4.0, gap_hours=0.0, least_share=None)
@@ -196,6 +209,7 @@ def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     assert np.allclose(np.diff(once.layers["opened_hours"]), 4.0)
 
 
+@pytest.mark.slow("::test_a_run_that_stops_at_once_has_tables_without_rows")
 def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypatch):
     # Commands that ran in this process may have their own handler.
     monkeypatch.setattr(logging.getLogger("fedhh"), "propagate", True)
@@ -219,6 +233,7 @@ def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypat
         assert central_before_run(stopped.privacy, unit) == central_before_run(before, unit)
 
 
+@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
 def test_words_that_were_not_validated_are_not_returned():
     validated = replace(PROTOCOL, false_discovery_rate=0.05, clients_per_layer=400)
     result = simulate(validated, POPULATION, seed=8, devices=STOPPING)
@@ -239,6 +254,7 @@ def test_a_run_that_stops_at_once_has_tables_without_rows():
     assert "Pass 1, layer 1 had" in str(result)
 
 
+@pytest.mark.slow("::test_what_cannot_be_met_is_refused_before_anything_runs")
 def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     target = {"unit": "item", "epsilon": 1.5, "delta": 1e-6}
     chosen = at_central_epsilon(PROTOCOL, 3_000, **target, devices=DEVICES)
@@ -255,6 +271,7 @@ def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     assert not any("devices.least" in each for each in known.advice)
 
 
+@pytest.mark.slow("::test_such_a_question_is_the_same_whatever_was_answered")
 def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexicon):
     protocol = LdpTrieHH(clients_per_layer=300, depth=3, passes=1, eta_max=20)
     found = [
@@ -265,6 +282,7 @@ def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexi
     assert (found[1].layers["num_clients"] < 200).all()
 
 
+@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
 def test_a_sweep_over_objects_runs_with_devices():
     table = fedhh.sweep_over(
         PROTOCOL, POPULATION, axes={"local_epsilon": [4.0, 8.0]}, devices=DEVICES

@@ -18,6 +18,7 @@ from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.study.kinds import Asked
 from fedhh.validation import InputError
 from tests.conftest import LETTERS, zipf_population
+from tests.thinned import thinned
 
 BASE = (
     f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto", "baseline=none",
@@ -63,7 +64,7 @@ def stored(made, tmp_path):
     return shutil.copytree(made, tmp_path / "run")
 
 
-@pytest.mark.parametrize("settings", PROTOCOLS.values(), ids=list(PROTOCOLS))
+@pytest.mark.parametrize("settings", thinned(PROTOCOLS.values()), ids=list(PROTOCOLS))
 def test_what_is_read_is_what_was_written(tmp_path, settings):
     config, result = stored_run(tmp_path / "run", *settings)
     stored = read_result(tmp_path / "run")

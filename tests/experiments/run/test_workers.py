@@ -141,6 +141,7 @@ def test_a_sweep_is_worth_ray_by_its_number_of_cells(two_cores):
     assert workers_of_sweep(large.to_run, ExecutionConfig(workers=0)).number == 0
 
 
+@pytest.mark.slow("::test_a_cluster_that_is_named_is_used_for_any_work")
 def test_a_run_opens_what_is_chosen(monkeypatch, population):
     asked = []
 

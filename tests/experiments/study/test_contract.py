@@ -83,6 +83,7 @@ def test_a_file_says_its_kind_and_a_dry_run_makes_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow("::test_a_used_directory_is_taken_by_nobody_else")
 def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: Path, capsys):
     call("show", finished)
     assert "Files: " in capsys.readouterr().out
@@ -102,6 +103,7 @@ def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, fil
     assert sorted(finished.rglob("*")) == before
 
 
+@pytest.mark.slow("::test_a_resume_with_other_settings_is_refused")
 def test_a_resume_gives_the_same_bits_with_and_without_its_source(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):

@@ -13,6 +13,7 @@ from fedhh.experiments.study import kinds, source
 from fedhh.experiments.study.kinds import Registered
 from fedhh.validation import InputError
 from tests.fuzz.work import call, make, undrawn
+from tests.thinned import thinned
 
 TOY = """
 import json
@@ -218,7 +219,7 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
     assert "\x1b" not in str(error.value)
 
 
-@pytest.mark.parametrize("word", ["run", "sweep", "pipeline", "repeated-collection"])
+@pytest.mark.parametrize("word", thinned(["run", "sweep", "pipeline", "repeated-collection"]))
 def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_path, word):
     directory = tmp_path / "copy"
     shutil.copytree(made / {"repeated-collection": "months"}.get(word, word), directory)
@@ -235,6 +236,7 @@ def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_p
         kinds.kind_of(directory)
 
 
+@pytest.mark.slow("::test_an_unknown_kind_is_named_with_the_known_ones")
 def test_figures_of_a_repeated_collection_are_drawn_from_its_tables(made, tmp_path, capsys):
     directory = tmp_path / "months"
     shutil.copytree(made / "months", directory)

@@ -59,6 +59,7 @@ def test_workers_get_the_longest_cells_first_those_of_a_population_together(
     assert drawn == [(n, *which) for n, which in zip(begun, populations, strict=True)]
 
 
+@pytest.mark.slow("::test_workers_get_the_longest_cells_first_those_of_a_population_together")
 def test_a_population_that_needs_a_file_is_drawn_where_the_file_is(tmp_path, monkeypatch, ray_here):
     from fedhh.simulation.ray import tasks
 
@@ -94,6 +95,7 @@ def test_what_cells_took_says_what_others_of_their_protocol_should_take(tmp_path
     assert costs.share_done == 1
 
 
+@pytest.mark.slow("::test_what_cells_took_says_what_others_of_their_protocol_should_take")
 def test_progress_is_by_what_cells_should_take(tmp_path, monkeypatch):
     linked = {"population.clients": [900, 9_000], "protocol.clients_per_layer": [100, 1_000]}
     plan = plan_of({"linked": [linked]})

@@ -263,6 +263,7 @@ def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
     assert (tmp_path / "coverage.png").stat().st_size > 5_000
 
 
+@pytest.mark.slow("::test_the_interval_is_students_t_of_the_mean")
 def test_every_figure_comes_as_png_pdf_and_svg_and_says_its_interval(tmp_path):
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], COHORT: [10, 100], "seed": [0, 1, 2]})
     rows = rows.assign(central_epsilon=rows[EPSILON] / 10, delta=1e-10)
@@ -298,6 +299,7 @@ def test_cells_next_to_the_grid_are_a_line_across(tmp_path):
     assert across.get_label() == "no LDP\n(true counts)"
 
 
+@pytest.mark.slow("::test_a_sweep_of_27_lines_has_nine_panels")
 def test_too_many_lines_become_maps_or_panels(tmp_path):
     many = {EPSILON: [float(i) for i in range(1, 12)], PASSES: list(range(1, 10))}
     directory = results_in(tmp_path / "a", grid(**many, seed=[0]), [EPSILON, PASSES])

@@ -12,6 +12,7 @@ from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text,
 from fedhh.experiments.sweep.costs import Costs
 from fedhh.experiments.sweep.plan import Cell, load_sweep_table, parse_sweep
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 BASE = """
 seed = 3
@@ -210,7 +211,7 @@ def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
     assert len(table["sweep"]["linked"]) == 1
 
 
-@pytest.mark.parametrize("name", preset_names(SWEEPS))
+@pytest.mark.parametrize("name", thinned(preset_names(SWEEPS)))
 def test_every_built_in_sweep_is_valid_and_takes_as_long_as_is_said(name: str):
     table, origin = load_sweep_table(name)
     # All seeds have the same cells, which take as long.

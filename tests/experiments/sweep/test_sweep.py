@@ -23,6 +23,7 @@ from fedhh.experiments.sweep.plan import Sweep, parse_sweep
 from fedhh.validation import InputError
 from tests.fuzz.work import RUN
 from tests.processes import start, wait_until
+from tests.thinned import thinned
 from tests.waiting import ORACLE, write_waiting
 
 TABLE = {
@@ -52,6 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.slow("::test_a_cells_row_is_what_a_run_of_its_config_gives")
 def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
     table, description = results.read_results(finished)
     rows = table[["privacy.local_epsilon", "protocol.sampler", "seed"]].to_numpy().tolist()
@@ -103,7 +105,7 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     assert drawn == [5, 6]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", thinned([0, 2]))
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
 def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
     """Also not to find out whether cells fit in parallel, which only workers do."""
@@ -136,6 +138,7 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, 
     assert read == ([str(words)] if source == "file" else [])
 
 
+@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
 def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
     made = []
 
@@ -155,6 +158,7 @@ def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
         assert len(made) == len(epsilons)
 
 
+@pytest.mark.slow("::test_resume_runs_only_what_is_missing")
 def test_a_failing_cell_is_recorded_and_tried_again_on_resume(tmp_path, monkeypatch):
     plan = plan_of({"axes": {"protocol.eta_max": [20, 30, 40]}})
 
@@ -204,6 +208,7 @@ def test_resume_runs_only_what_is_missing(tmp_path):
     assert (out / results.RESULTS).read_bytes() == before
 
 
+@pytest.mark.slow("::test_times_stand_in_a_file_of_their_own")
 def test_another_sweep_or_a_changed_file_is_not_mixed_in(tmp_path):
     words = tmp_path / "words.csv"
     words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
@@ -243,6 +248,7 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow("::test_the_csv_has_the_same_rows")
 @pytest.mark.usefixtures("shared_ray")
 def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2)
@@ -253,6 +259,7 @@ def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 
 
+@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
 def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, ray_here):
     def shared(population: dict[str, object]) -> str:
         ray_here.clear()
@@ -279,6 +286,7 @@ protocol.sampler = ["greedy", "random"]
 )
 
 
+@pytest.mark.slow("::test_the_csv_has_the_same_rows")
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE)

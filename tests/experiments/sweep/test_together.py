@@ -76,6 +76,7 @@ def population(clients: int = 9_000) -> VirtualPopulation:
     return built
 
 
+@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
 def test_a_sweep_groups_what_asks_the_same_clients_and_its_rows_are_those_of_single_runs(
     tmp_path: Path, draws: Draws
 ):
@@ -105,6 +106,7 @@ def test_cells_share_clients_only_where_the_rounds_are_the_same():
     assert [len(group) for group in sharing_clients(cells, lambda cell: nobody)] == [1, 1, 1]
 
 
+@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
 def test_cells_that_share_clients_ask_the_same_devices_as_each_alone():
     """One of them stops early: its devices are given more time to no avail."""
     devices = {"check_in": "papaya", "eligible": 0.8, "dropout": 0.1, "when_missed": "stop"}
@@ -122,6 +124,7 @@ def test_cells_that_share_clients_ask_the_same_devices_as_each_alone():
     assert records[0]["result"]["clients_asked"] < 0.75 * 9_000
 
 
+@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
 def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.MonkeyPatch):
     cells: list[Cell] = list(plan().cells[:2])
     drawn = Drawn(population=population(), error="", seconds=0.0)
@@ -140,6 +143,7 @@ def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.Monkey
     assert done["result"]["coverage"] == alone.metrics.coverage
 
 
+@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
 @pytest.mark.parametrize("fidelity", ["per-report", "exact-tally"])
 def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity: str):
     """One ends earlier, and their second rounds ask other cohorts."""

@@ -80,6 +80,7 @@ def test_cohorts_that_give_equal_totals_are_said_to_be_equal():
     assert asked(plan_of({"protocols": protocols})) == [2_500, 2_500]
 
 
+@pytest.mark.slow("::test_a_sweep_of_one_protocol_says_what_its_cells_ask")
 def test_everybody_is_asked_by_all_and_samples_of_a_central_guarantee_stand_apart():
     central = {"name": "triehh", "central_epsilon": 20}
     table = {**copy.deepcopy(TABLE), "privacy": {"delta": 0.01}}
@@ -125,6 +126,7 @@ def test_a_comparison_does_not_drop_a_cohort_of_the_command_line():
     assert "not the same for every protocol" in parse_sweep(kept, "mine.toml").clients_line
 
 
+@pytest.mark.slow("::test_a_sweep_of_one_protocol_says_what_its_cells_ask")
 def test_results_and_the_table_say_what_was_asked(tmp_path):
     plan = plan_of({"protocols": BOTH, "axes": {"total_clients": [2_000]}})
     table = run_sweep(plan, tmp_path / "out", workers=0)

@@ -64,12 +64,14 @@ def reference():
     return run(configured())
 
 
+@pytest.mark.slow("::test_a_use_case_is_the_same_whatever_stands_behind_it")
 def test_one_and_two_workers_give_the_same_bits(reference, shared_ray):
     assert bits(run(configured(), workers=1)) == bits(reference)
     # A new actor lets the days before happen again.
     assert bits(run(configured(), workers=2, kill_after=2)) == bits(reference)
 
 
+@pytest.mark.slow("::test_a_use_case_is_the_same_whatever_stands_behind_it")
 def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
     for stop_after in (1, 3):
         checkpoint = tmp_path / f"{stop_after}.npz"

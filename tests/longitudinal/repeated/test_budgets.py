@@ -18,6 +18,7 @@ CAPS = st.builds(
 )
 
 
+@pytest.mark.slow("::test_an_even_share_uses_what_a_cap_allows")
 @settings(max_examples=150)
 @given(
     cap=CAPS,
@@ -90,6 +91,7 @@ def test_an_even_share_of_devices_is_not_rounded_down_by_floating_point():
     assert budgets.choose(np.arange(100), period=0, seed=0, most=None).wanted == 29
 
 
+@pytest.mark.slow("::test_a_device_with_budget_is_asked_whenever_all_are_wanted")
 def test_who_is_asked_is_drawn_uniformly_among_those_with_budget():
     cap = Cap(amount=1, session_days=100)
     drawn = []
