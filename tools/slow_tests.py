@@ -9,6 +9,8 @@ line for each slow test without one.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 
 import pytest
@@ -50,12 +52,11 @@ def sibling(nodeid: str, names: tuple[str, ...], default: set[str]) -> str | Non
 def main() -> int:
     """Collect all tests and name those that are slow and have no sibling."""
     collected = Collected()
-    code = pytest.main(
-        ["--collect-only", "-qq", "-p", "no:terminal", "-p", "no:cacheprovider"],
-        plugins=[collected],
-    )
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = pytest.main(["--collect-only", "-p", "no:cacheprovider"], plugins=[collected])
     if code != pytest.ExitCode.OK:
-        print(f"pytest could not collect the tests: {code!r}")
+        print(f"{said.getvalue()}\npytest could not collect the tests: {code!r}")
         return 1
     alone = [
         nodeid
