@@ -39,7 +39,7 @@ def _points():
 
 
 @pytest.mark.parametrize(
-    "point", thinned(list(_points())), ids=lambda p: "{:.3g}-{}-{:.1e}-{}".format(*p)
+    "point", thinned(list(_points()), single=True), ids=lambda p: "{:.3g}-{}-{:.1e}-{}".format(*p)
 )
 def test_epsilons_are_in_range_ordered_and_satisfy_their_own_delta(point):
     local_epsilon, n, delta, s = point

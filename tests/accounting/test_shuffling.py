@@ -72,7 +72,7 @@ def test_clones_and_the_closed_form_are_those_of_an_independent_reference(row):
         assert found == pytest.approx(closed, rel=1e-7)
 
 
-@pytest.mark.parametrize("row", thinned(REFERENCE, keep=2))
+@pytest.mark.parametrize("row", thinned(REFERENCE, keep=2, single=True))
 def test_the_blanket_lies_between_independent_bounds_on_it(row):
     local_epsilon, n, delta, _, clones, clones_2023, above, below, _ = row
     found = blanket(local_epsilon, n).epsilon(delta)

@@ -152,7 +152,8 @@ def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monk
             ("run", "--seed", f"x{ESC}[/]"),
             ("run", f"extra{ESC}[/]"),
             ("account", "shuffle", "--local-epsilon", "1", "--reports", "9", "--oracle", ESC),
-        ]
+        ],
+        single=True,
     ),
 )
 def test_errors_are_one_short_line_of_plain_text(command, tmp_path, words):

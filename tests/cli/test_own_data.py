@@ -169,7 +169,7 @@ def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", thinned([("run", "--data"), ("compare", "--data"), ("data", "describe")])
+    "words", thinned([("run", "--data"), ("compare", "--data"), ("data", "describe")], single=True)
 )
 @pytest.mark.parametrize(
     ("options", "message"),

@@ -32,7 +32,9 @@ def most_different_values(oracle: FrequencyOracle) -> tuple[int, int]:
     return max(itertools.permutations(range(oracle.domain_size), 2), key=chance_of_the_worst)
 
 
-@pytest.mark.parametrize("case", thinned(CASES), ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize(
+    "case", thinned(CASES, single=True), ids=lambda case: "-".join(map(str, case))
+)
 def test_the_audited_epsilon_is_at_most_the_stated_one_and_close_to_it(case):
     name = case[0]
     oracle = small_oracle(case)

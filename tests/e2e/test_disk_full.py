@@ -128,7 +128,7 @@ def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "words", thinned([("report", "whole"), ("-q", "plot", "whole")]), ids=" ".join
+    "words", thinned([("report", "whole"), ("-q", "plot", "whole")], single=True), ids=" ".join
 )
 def test_what_cannot_be_resumed_is_to_be_given_again(run, tmp_path, monkeypatch, whole, words):
     shutil.copytree(whole, tmp_path / "whole")

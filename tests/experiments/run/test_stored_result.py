@@ -64,7 +64,7 @@ def stored(made, tmp_path):
     return shutil.copytree(made, tmp_path / "run")
 
 
-@pytest.mark.parametrize("settings", thinned(PROTOCOLS.values()), ids=list(PROTOCOLS))
+@pytest.mark.parametrize("settings", thinned(PROTOCOLS.values(), single=True), ids=list(PROTOCOLS))
 def test_what_is_read_is_what_was_written(tmp_path, settings):
     config, result = stored_run(tmp_path / "run", *settings)
     stored = read_result(tmp_path / "run")
