@@ -148,7 +148,8 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
             ("longitudinal", "run", "--resume", "--out", "@months"),
             ("pipeline", "run", "--resume", "--out", "@days"),
             ("pipeline", "run", "--config", "@days/config.toml", "--out", "new"),
-        ]
+        ],
+        single=True,
     ),
     ids=" ".join,
 )
