@@ -8,21 +8,75 @@ noise. docs/accounting.md, section 5, has the proof.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 from fedhh.found import Found
+from fedhh.oracles.families import PureVotes
+from fedhh.privacy_loss.binomial import binomial_excess
 from fedhh.server.noise import Noise
 
 MISSES = 0.05
 """Share of the intervals of returned words that may miss, in expectation."""
 
+_SLACK = 1.05
+"""What the limits of several rounds are above the largest chances of the domains looked at."""
+_THRESHOLDS, _FARTHEST = 400, 12.0
+"""Thresholds u of a tail, and how many deviations above the mean they reach."""
+
 _Bools = npt.NDArray[np.bool_]
 _Counts = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a plan fixes of all rounds that may ask about a word, before there is any vote.
+
+    Votes of several rounds are compared with what these allow, since how many rounds there are, and
+    their chances p and q, may follow from earlier votes for the same word.
+
+    Attributes:
+        support: At least what p of a round that counts becomes where q becomes ``chance``.
+        chance: At least q of it.
+    """
+
+    support: float
+    chance: float
+
+    @classmethod
+    def of(cls, oracles: Iterable[PureVotes]) -> Self:
+        """Return limits that are above the chances of some oracles."""
+        chances = [(oracle.p, oracle.q) for oracle in oracles]
+        chance = min(0.99, max(_SLACK * max(q for _, q in chances), 1e-12))
+        # What of 1 - p is left as in `scores`.
+        support = max(1 - (1 - p) * (1 - chance) / (1 - q) for p, q in chances)
+        return cls(support=min(1.0, _SLACK * support), chance=chance)
+
+    def scores(self, oracle: PureVotes, votes: _Counts, num_reports: int, planned: int) -> _Floats:
+        """Return ``(k,) float64``: the votes of a round, and what is expected of what it lacks.
+
+        Each report that does not support the word would do so with the chance that makes q the
+        limit, and reports that are planned but missing with the limit. A round whose chances or
+        reports exceed the limits counts as one without reports.
+
+        Args:
+            oracle: Of the round.
+            votes: ``(k,) int64``.
+            num_reports: Of the round.
+            planned: Its most reports, by the plan.
+        """
+        more = (self.chance - oracle.q) / (1 - oracle.q)
+        exceeds = oracle.p + (1 - oracle.p) * more > self.support
+        if more < 0 or exceeds or num_reports > planned:
+            return np.full(len(votes), planned * self.chance)
+        missing = (planned - num_reports) * self.chance
+        return np.asarray(votes + (num_reports - votes) * more + missing, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +93,8 @@ class Evidence:
         variance: Variance of the estimate for a word that no client holds.
         excess: What a contribution for the word adds to it, times the clients asked.
         num_clients: Clients asked.
+        score: Sum of `Limits.scores`; 0 without limits.
+        planned: Most reports of those rounds, by the plan; 0 without limits.
     """
 
     votes: _Floats
@@ -49,19 +105,31 @@ class Evidence:
     variance: _Floats
     excess: _Floats
     num_clients: _Floats
+    score: _Floats
+    planned: _Floats
 
     @classmethod
     def nothing(cls, num_words: int) -> Evidence:
         """Return no vote for so many words."""
         return cls(**{name: np.zeros(num_words) for name in cls.__dataclass_fields__})
 
-    def with_votes(self, noise: Noise, votes: _Counts, num_clients: int) -> Evidence:
+    def with_votes(
+        self,
+        noise: Noise,
+        votes: _Counts,
+        num_clients: int,
+        *,
+        limits: Limits | None = None,
+        planned: int = 0,
+    ) -> Evidence:
         """Return the evidence after a round that asked about the first words.
 
         Args:
             noise: What chance does in the round.
             votes: ``(k,) int64``, for the first k words.
             num_clients: Clients that answered it.
+            limits: Of all rounds that may ask about a word; None where that is one.
+            planned: With limits, most reports of the round, by the plan.
         """
         oracle, reports, clients = noise.oracle, noise.num_reports, num_clients
         alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
@@ -73,6 +141,8 @@ class Evidence:
             "variance": alone,
             "excess": (one - alone) * clients,
             "num_clients": clients,
+            "score": 0.0 if limits is None else limits.scores(oracle, votes, reports, planned),
+            "planned": planned,
         }
         sums = {name: getattr(self, name).copy() for name in fresh}
         for name, values in fresh.items():
@@ -80,6 +150,16 @@ class Evidence:
         support = self.support.copy()
         support[: len(votes)] = np.maximum(support[: len(votes)], oracle.p)
         return Evidence(**sums, support=support)
+
+    def without_round(self, limits: Limits, planned: int) -> Evidence:
+        """Return the evidence after a planned round that does not take place.
+
+        Args:
+            limits: See `with_votes`.
+            planned: Its most reports, by the plan.
+        """
+        score = self.score + planned * limits.chance
+        return replace(self, score=score, planned=self.planned + planned)
 
     def and_nothing(self, num_words: int) -> Evidence:
         """Return the evidence with none for so many more words."""
@@ -92,7 +172,13 @@ class Evidence:
         )
 
     def accepted(
-        self, found: Found, rate: float, *, validation: Evidence, anonymity_k: int = 0
+        self,
+        found: Found,
+        rate: float,
+        *,
+        validation: Evidence,
+        anonymity_k: int = 0,
+        limits: Limits | None = None,
     ) -> tuple[Found, npt.NDArray[np.bool_]]:
         """Return the words to believe, with what a validation round says of them, and which.
 
@@ -104,17 +190,22 @@ class Evidence:
             rate: Of false discoveries among those returned, at most, in expectation.
             validation: The part of the evidence that the validation round gave.
             anonymity_k: k: a discovery is false if at most k clients hold the word.
+            limits: Of all rounds that may have asked; None where only the validation round did.
         """
-        chosen = benjamini_hochberg(
-            p_values_of_rare(
+        if limits is None:
+            tested = p_values_of_rare(
                 self.votes,
                 self.num_reports,
                 self.expected,
                 support=self.support,
                 holders=anonymity_k,
-            ),
-            rate,
-        )
+            )
+        else:
+            tested = p_values_of_rounds(
+                self.score, self.planned, limits=limits, holders=anonymity_k
+            )
+        chosen = benjamini_hochberg(tested, rate)
+        # What is shown as z takes the rounds of the run for fixed; no word returns by it.
         p = p_values(self.votes, self.num_reports, self.expected)
         clients = np.maximum(validation.num_clients, 1)
         held = np.clip(validation.estimate, 0, clients)
@@ -193,6 +284,44 @@ def p_values_of_rare(
         bound += chance * p_values(votes - held, num_reports, expected)
     p[above] = np.minimum(bound, 1.0)[which.reshape(-1)]
     return p
+
+
+def p_values_of_rounds(
+    scores: _Floats, planned: _Floats, *, limits: Limits, holders: int
+) -> _Floats:
+    """Return an upper bound on P(at least this score) for words that at most k clients hold.
+
+    Whatever earlier votes decide about later rounds, expectations of increasing convex functions of
+    the score are at most those of Y = Bin(k, support) + Bin(planned, chance), so that
+    P(score >= s) <= E(Y - u)_+ / (s - u) for every u < s: docs/accounting.md, section 5.
+
+    Args:
+        scores: ``(c,) float64``, sums of `Limits.scores`.
+        planned: ``(c,) float64``: most reports of the rounds that may ask about each.
+        limits: Of all these rounds.
+        holders: k, at least 0.
+    """
+    found = np.ones(len(scores))
+    held = np.arange(holders + 1.0)
+    choices = gammaln(holders + 1) - gammaln(held + 1) - gammaln(holders - held + 1)
+    chances = np.exp(
+        choices + xlogy(held, limits.support) + xlog1py(holders - held, -limits.support)
+    )
+    for trials in np.unique(planned[planned > 0]):
+        mean = trials * limits.chance
+        deviation = np.sqrt(mean * (1 - limits.chance) + holders)
+        highest = mean + holders + _FARTHEST * deviation
+        thresholds = np.unique(np.floor(np.linspace(mean, highest, _THRESHOLDS)))
+        left = (thresholds[:, None] - held).ravel()
+        excess = binomial_excess(np.full(left.size, trials), left, limits.chance)
+        excess = excess.reshape(-1, holders + 1) @ chances
+        (which,) = np.nonzero(planned == trials)
+        # Many words have the same score, that of no vote.
+        values, place = np.unique(scores[which], return_inverse=True)
+        above = values[:, None] - thresholds
+        bound = np.where(above > 0, excess / np.maximum(above, 1e-300), 1.0).min(axis=1)
+        found[which] = np.minimum(bound, 1.0)[place.reshape(-1)]
+    return found
 
 
 def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:

@@ -23,7 +23,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, QueryType, RunState, State
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.queries.cohort import Cohort
-from fedhh.server.evidence import Evidence
+from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
 from fedhh.settings import (
@@ -287,7 +287,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             if heard.found is None:
                 return heard
             return replace(heard, found=self.unknown_of(heard.found))
-        return self.validated(run, query, aggregate)
+        return self.validated(planned, run, query, aggregate)
 
     def validation_query(self, planned: PlannedRound, codes: Codes) -> PrefixQuery | None:
         """Return a broadcast of words to vote on; None if there is no word.
@@ -350,20 +350,38 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         """Return what clients said about found words who were asked after these were found."""
         return None
 
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of the rounds that may ask about a found word; None where one round does."""
+        return None
+
+    def most_reports(self, planned: PlannedRound) -> int:
+        """Return how many reports a planned round has at most; clients, where these are counted."""
+        return planned.num_clients * (1 if self.votes_per_client == "one" else self.max_items)
+
     def validated(
-        self, run: RunState[State], query: PrefixQuery, aggregate: Aggregate
+        self,
+        planned: PlannedRound,
+        run: RunState[State],
+        query: PrefixQuery,
+        aggregate: Aggregate,
     ) -> Heard[State]:
         """Return the words that the validation round lets through."""
         noise, clients = Noise.of_votes(query, aggregate), aggregate.num_clients
         votes = aggregate.tally[: len(run.found.codes)]
         validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = self.earlier_evidence(run.own)
-        evidence = validation if earlier is None else earlier.with_votes(noise, votes, clients)
+        limits = None if earlier is None else self.limits
+        evidence = validation
+        if earlier is not None:
+            most = self.most_reports(planned)
+            evidence = earlier.with_votes(noise, votes, clients, limits=limits, planned=most)
         accepted, chosen = evidence.accepted(
             run.found,
             self.false_discovery_rate,
             validation=validation,
             anonymity_k=self.anonymity_k,
+            limits=limits,
         )
         accepted = self.with_reported(accepted, chosen, noise, votes)
         heard = judged(

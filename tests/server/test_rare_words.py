@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,14 @@ from scipy import stats
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.evidence import Evidence, benjamini_hochberg, p_values, p_values_of_rare
+from fedhh.server.evidence import (
+    Evidence,
+    Limits,
+    benjamini_hochberg,
+    p_values,
+    p_values_of_rare,
+    p_values_of_rounds,
+)
 from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
@@ -127,6 +135,108 @@ def test_whatever_rounds_few_holders_are_in_a_p_value_is_at_least_uniform(holder
     assert highest_ratio(rounds, (holders + 5,), holders) > 2
     if holders:
         assert highest_ratio(rounds, (holders,), 0) > 1.2
+
+
+def paths(rounds, held):
+    """Return all (votes of each round that takes place, their oracles, chance) of a word.
+
+    Args:
+        rounds: For each round, returns its reports and oracle from the votes so far; None if it
+            does not take place.
+        held: Reports about the word that each round would have.
+    """
+    found = [((), (), 1.0)]
+    for choose, about in zip(rounds, held, strict=True):
+        longer = []
+        for votes, used, chance in found:
+            asked = choose(votes)
+            if asked is None:
+                longer.append(((*votes, 0), (*used, None), chance))
+                continue
+            n, oracle = asked
+            of_round = votes_distribution([(n, oracle.p, oracle.q)], [min(about, n)])
+            longer += [
+                ((*votes, count), (*used, asked), chance * one)
+                for count, one in enumerate(of_round)
+            ]
+        found = longer
+    return found
+
+
+def p_by_plan(found, *, planned, limits, holders):
+    """Return the p-values of runs by what is planned, as a run computes them."""
+    evidence = []
+    for votes, used, _ in found:
+        one = Evidence.nothing(1)
+        for count, asked, most in zip(votes, used, planned, strict=True):
+            if asked is None:
+                one = one.without_round(limits, most)
+            else:
+                noise = Noise(oracle=asked[1], num_reports=asked[0])
+                counts = np.array([count])
+                one = one.with_votes(noise, counts, asked[0], limits=limits, planned=most)
+        evidence.append((one.score[0], one.planned[0]))
+    scores, most = np.array(evidence).T
+    return p_values_of_rounds(scores, most, limits=limits, holders=holders)
+
+
+def p_of_what_took_place(found, *, holders):
+    """Return the p-values that take the rounds of a run, and their chances, for fixed."""
+    rows = []
+    for votes, used, _ in found:
+        rounds = [each for each in used if each]
+        sums = [sum(n for n, _ in rounds), sum(n * oracle.q for n, oracle in rounds)]
+        rows.append((sum(votes), *sums, max(oracle.p for _, oracle in rounds)))
+    votes, n, expected, support = np.array(rows, dtype=float).T
+    return p_values_of_rare(votes, n, expected, support=support, holders=holders)
+
+
+def worst_ratio(p, found):
+    """Return the largest P(p-value <= t) / t over all t that a p-value can be."""
+    chances = np.array([chance for _, _, chance in found])
+    order = np.argsort(p)
+    reached, last = np.cumsum(chances[order]), np.append(np.diff(p[order]) > 0, True)
+    return float((reached / p[order])[last & (p[order] > 1e-9)].max())
+
+
+ALIKE = [ORACLES[1], SubsetSelection(epsilon=2.5, domain_size=6)]
+
+
+def ends_with(fewest, votes):
+    """A second round takes place where the first has fewer votes than these."""
+    return None if sum(votes) >= fewest else (40, ORACLES[1])
+
+
+def chooses_with(fewest, votes):
+    """The votes of the first round choose the domain of the second, too."""
+    return None if sum(votes) >= fewest else (40, ALIKE[sum(votes) % 2])
+
+
+@pytest.mark.parametrize("holders", [0, 1, 2])
+def test_whatever_votes_decide_about_later_rounds_a_p_value_is_at_least_uniform(holders):
+    limits = Limits.of(ALIKE)
+    worst = 0.0
+    for rule, fewest, first in product((ends_with, chooses_with), (5, 6, 8), range(holders + 1)):
+        rounds = (lambda votes: (30, ORACLES[1]), partial(rule, fewest))
+        found = paths(rounds, (first, holders - first))
+        p = p_by_plan(found, planned=(30, 40), limits=limits, holders=holders)
+        assert worst_ratio(p, found) <= 1 + 1e-9
+        # One that ignores the holders, or lets nothing pass, would not do.
+        assert p.min() < 1e-3
+        worst = max(worst, worst_ratio(p_of_what_took_place(found, holders=holders), found))
+    # The control: to take what took place for fixed is wrong.
+    assert worst > 1.2
+
+
+def test_a_round_beyond_its_limits_or_its_plan_counts_as_none():
+    limits = Limits.of([ORACLES[1]])
+    votes = np.array([0, 7])
+    nothing = np.full(2, 30 * limits.chance)
+    assert np.array_equal(limits.scores(ORACLES[0], votes, 30, 30), nothing)
+    assert np.array_equal(limits.scores(ORACLES[1], votes, 31, 30), nothing)
+    inside = limits.scores(ORACLES[1], votes, 30, 30)
+    assert (inside > votes).all()
+    assert inside[0] < nothing[0] < inside[1]
 
 
 def test_the_votes_of_a_word_follow_the_distribution_that_is_enumerated():

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.found import Found
+from fedhh.oracles.client_votes import ClientVotes
+from fedhh.oracles.families import PureVotes
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, RunState
 from fedhh.queries.base import Aggregate, PrefixQuery
@@ -32,7 +34,7 @@ from fedhh.server.adaptive.character_model import (
 from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_noise
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
-from fedhh.server.evidence import Evidence
+from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH
 from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise, counted
@@ -48,6 +50,8 @@ from fedhh.words.trie import Codes
 
 _LIMIT = 8.0
 """The least share of clients to look for, in standard deviations of noise over all clients."""
+_DOMAINS_TRIED = 12
+"""Sizes of a round's domain that limits of its chances are taken from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,11 +201,23 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         evidence = state.evidence
         if self._carries:
             carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
-            evidence = evidence.with_votes(noise, carried, aggregate.num_clients)
+            evidence = evidence.with_votes(
+                noise,
+                carried,
+                aggregate.num_clients,
+                limits=self.limits,
+                planned=self.most_reports(planned),
+            )
         kept = chosen.prefixes
         found = self._new_candidates(run, query, aggregate, noise, chosen.words)
         trie = query.trie.extend(kept)
         is_over = query.layer == self.depth or trie.width == 0
+        evidence = evidence.and_nothing(len(found.codes))
+        if is_over and self.limits is not None:
+            # What ends a pass before its last layer may be votes for the words.
+            for each in self.plan.layers:
+                if each.layer > query.layer and not each.validates:
+                    evidence = evidence.without_round(self.limits, self.most_reports(each))
         words = chosen.words[chosen.words < query.num_extensions]
         extensions = np.union1d(kept, words)
         shares, exceeding = self._shares_after(state, query, aggregate, noise, extensions)
@@ -216,7 +232,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 shares=shares,
                 belief=children.posterior(kept),
                 model=state.model.after(numbers, distributions, children.held.reshape(-1, size)),
-                evidence=evidence.and_nothing(len(found.codes)),
+                evidence=evidence,
             ),
             num_kept=len(kept) + len(found.codes),
             num_candidates=query.num_candidates,
@@ -234,6 +250,23 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             return None
         assert isinstance(own, AdaptiveState)
         return own.evidence
+
+    @property
+    def limits(self) -> Limits | None:
+        return self._limits if self.has_posterior and self._carries else None
+
+    @cached_property
+    def _limits(self) -> Limits:
+        """Of some of the domains that each layer and the validation round may have."""
+        oracles: list[PureVotes] = []
+        for each in self.plan.layers:
+            ends = each.smallest_domain, each.largest_domain
+            for size in np.unique(np.geomspace(*ends, _DOMAINS_TRIED).astype(np.int64)).tolist():
+                oracle = self._oracle(size)
+                one = self.votes_per_client == "one"
+                votes = ClientVotes(oracle=oracle, max_items=self.max_items) if one else oracle
+                oracles.append(votes)
+        return Limits.of(oracles)
 
     def _belief(self, run: RunState[TrieState]) -> AdaptiveState:
         assert isinstance(run.own, AdaptiveState)
