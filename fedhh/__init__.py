@@ -24,7 +24,6 @@ of it; everything else may change in any release:
 * `fedhh.oracles.comparison`: noise, size and work of all oracles, and which to use
 * `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it
 * `fedhh.oracles.post_processing`: estimates made consistent by the server
-* `fedhh.oracles.sketch_errors`: how large a Count Mean Sketch must be
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.queries.base`: what a protocol asks, and what comes back
 * `fedhh.clients.populations.population`: what a population implements

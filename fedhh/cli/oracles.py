@@ -1,4 +1,4 @@
-"""`fedhh oracles`: which frequency oracle to use, and how large a sketch must be."""
+"""`fedhh oracles`: which frequency oracle to use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import SampleSeed
 from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.study.parts import Part
     from fedhh.oracles.comparison import OracleComparison, OracleFacts
-    from fedhh.oracles.sketch_errors import SketchErrors
 
 _SHORT = 1e6
 
@@ -83,54 +81,3 @@ def _sum(facts: OracleFacts) -> str:
 def _number(value: float) -> str:
     """Return a number in full where it is short."""
     return f"{value:,.0f}" if value < _SHORT else f"{value:.3g}".replace("e+0", "e")
-
-
-@oracles.command()
-def size(  # noqa: PLR0917 - typer makes these options, none is positional
-    local_epsilon: Annotated[float, typer.Option(help="Privacy of one report.")] = 2.0,
-    reports: Annotated[int, typer.Option(help="Reports in the sketch.")] = 100_000_000,
-    values: Annotated[int, typer.Option(help="Values, held by Zipf's law: 1 / rank.")] = 100_000,
-    rank: Annotated[int, typer.Option(help="Rank of the value whose count is meant.")] = 10,
-    seed: SampleSeed = 0,
-    figure: FigureOption = None,
-    output_format: FormatOption = Format.TABLE,
-) -> None:
-    """Standard deviation of Count Mean Sketch by its size, and two simulated sketches.
-
-    Example: fedhh oracles size --local-epsilon 2 --figure cms.png
-    """
-    from fedhh.cli.text_tables import print_result
-    from fedhh.oracles.sketch_errors import cms_variance
-
-    found = cms_variance(
-        epsilon=local_epsilon, num_reports=reports, num_values=values, rank=rank, seed=seed
-    )
-    if figure is not None:
-        from fedhh.experiments.report.oracle_figures import plot_sketch_errors
-
-        plot_sketch_errors(figure, found)
-    print_result(output_format, found.to_dict, _sizes(found), figure=figure)
-
-
-def _sizes(found: SketchErrors) -> Iterator[Part]:
-    from fedhh.experiments.study.parts import Line
-    from fedhh.experiments.study.text_table import TextTable
-    from fedhh.oracles.sketch_errors import FROM_RANK, NUM_CELLS, NUM_HASHES
-
-    yield TextTable(
-        title=f"standard deviation of a count of {found.count:,.0f}; {found.title}",
-        columns=("m cells", *(f"k = {k:,}" for k in NUM_HASHES)),
-        rows=tuple(
-            (f"{m:,}", *(f"{value:,.0f}" for value in row))
-            for m, row in zip(NUM_CELLS, found.surface, strict=True)
-        ),
-        note="",
-    )
-    yield Line(f"No size goes below {found.floor:,.0f}.")
-    for (m, k), value in found.simulated.items():
-        formula = found.surface[NUM_CELLS.index(m), NUM_HASHES.index(k)]
-        yield Line(
-            f"One simulated sketch, m = {m:,}, k = {k:,}: {value:,.0f} (formula {formula:,.0f}), "
-            f"over values beyond rank {FROM_RANK:,}.",
-            is_whole=True,
-        )

@@ -11,7 +11,6 @@ COMMANDS = {
     "user": "account user --local-epsilon {} --clients 10000 --max-items 5",
     "plan": "account plan --local-epsilon {} --central-epsilon 1",
     "oracles": "oracles compare --local-epsilon {} --domain-size 100",
-    "size": "oracles size --local-epsilon {}",
     "memo-rappor": "account memo --answer rappor --local-epsilon {} --days 5",
     "memo-one-bit-mean": "account memo --answer one-bit-mean --local-epsilon {} --days 5",
     "memo-dbitflip": "account memo --answer dbitflip --local-epsilon {} --days 5",

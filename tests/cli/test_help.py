@@ -42,7 +42,7 @@ def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
         "audit": "randomizer device log chosen-trie pool-inference",
-        "oracles": "compare size",
+        "oracles": "compare",
         "presets": "list show schema",
         "data": "describe prepare synthesize",
     }

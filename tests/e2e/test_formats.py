@@ -22,7 +22,6 @@ COMMANDS = {
     "opinions": ("account ledger --use-case emoji=4:2 --days 3 --delta 1e-6 --second-opinion", 3),
     "memo": ("account memo --answer rappor --local-epsilon 4 --bits 4 --days 2", 2),
     "compare": ("oracles compare --local-epsilon 4 --domain-size 100", 1),
-    "size": ("oracles size --values 10000 --reports 1000000", 1),
     "deployment": (
         "plan small --set population.clients=3000 --workers 0 -q --at item-central-epsilon=4 "
         "--protocol triehh --protocol blender --min-precision 0 --runs 2",
@@ -90,7 +89,6 @@ ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --device
             ("account memo --answer dbitflip --local-epsilon 1 --days 3", "b.svg", b"<?xml"),
             (ANSWER, "b.svg", b"<?xml"),
             ("oracles compare --local-epsilon 4 --domain-size 100", "b.png", b"\x89PNG"),
-            ("oracles size --values 10000 --reports 1000000", "b.png", b"\x89PNG"),
         ]
     ),
 )

@@ -69,3 +69,11 @@ def test_local_hashing_keeps_every_report():
 def test_cases_without_an_answer_are_refused(case, message):
     with pytest.raises(InputError, match=message):
         compare_oracles(**case)
+
+
+def test_a_comparison_as_a_dictionary_has_every_oracle():
+    found = compare_oracles(epsilon=2.0, domain_size=100)
+    rows = {row["name"]: row for row in found.to_dict()["oracles"]}
+    assert rows["oue"]["relative_to_oue"] == 1.0
+    assert rows["grr"]["relative_to_oue"] == found.relative_to_oue("grr") > 1.0
+    assert set(rows) | set(found.refused) >= {"ss", "pgr", "cms"}

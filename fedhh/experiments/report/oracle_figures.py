@@ -1,4 +1,4 @@
-"""Figures of frequency oracles: their noise by epsilon, and errors of a sketch by its size."""
+"""The figure of frequency oracles: their noise by epsilon."""
 
 from __future__ import annotations
 
@@ -7,33 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from fedhh.experiments.report.style import (
-    BLUE,
-    GREEN,
     GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
     check_figure,
     series,
     styled,
     write_one,
 )
-from fedhh.experiments.report.titles import put_heading, put_title
+from fedhh.experiments.report.titles import put_title
 from fedhh.oracles.comparison import compared_names, noise_of
-from fedhh.oracles.sketch_errors import FROM_RANK, NUM_CELLS, NUM_HASHES, SketchErrors
 
 _LOWEST, _HIGHEST, _STEP = 0.5, 10.0, 0.25
 _ALIKE = 0.03
 """Lines that differ by no more are one."""
 _MOST_NOISE = 1e4
 """Times the least of the picture; what lies above is cut off."""
-_LOOKS = ((PURPLE, "D"), (ORANGE, "s"), (BLUE, "o"), (GREEN, "v"))
-_ROOM_FOR_LEGEND = 8.0
 
 _Floats = npt.NDArray[np.float64]
 
@@ -84,53 +74,3 @@ def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
         else:
             groups.append(([name], line))
     return groups
-
-
-@styled
-def plot_sketch_errors(path: Path, errors: SketchErrors) -> None:
-    """Draw the standard deviations of a count by the size of the sketch, as a map and as lines."""
-    check_figure(path)
-    figure = Figure(figsize=(10.6, 4.4), layout="constrained")
-    put_heading(figure, f"Count Mean Sketch: standard deviation of a count\n{errors.title}")
-    left, right = figure.subplots(1, 2)
-    _draw_map(figure, left, errors)
-    _draw_lines(right, errors)
-    write_one(figure, path)
-
-
-def _draw_map(figure: Figure, axes: Axes, errors: SketchErrors) -> None:
-    image = axes.imshow(
-        errors.surface, norm=LogNorm(), cmap="cividis_r", aspect="auto", origin="lower"
-    )
-    figure.colorbar(image, ax=axes)
-    axes.grid(visible=False)
-    middle = math.sqrt(errors.surface.min() * errors.surface.max())
-    for (i, j), value in np.ndenumerate(errors.surface):
-        color = "white" if value > middle else "black"
-        axes.text(j, i, f"{value:,.0f}", ha="center", va="center", color=color, fontsize=9)
-    axes.set_xticks(range(len(NUM_HASHES)), [f"{k:,}" for k in NUM_HASHES])
-    axes.set_yticks(range(len(NUM_CELLS)), [f"{m:,}" for m in NUM_CELLS])
-    axes.set_xlabel("k, hash functions (work of the server)")
-    axes.set_ylabel("m, cells (bits of a report)")
-
-
-def _draw_lines(axes: Axes, errors: SketchErrors) -> None:
-    for k, (color, marker), line in zip(NUM_HASHES, _LOOKS, errors.surface.T, strict=True):
-        axes.plot(NUM_CELLS, line, color=color, marker=marker, markersize=4, label=f"k = {k:,}")
-    sizes = [m for m, _ in errors.simulated]
-    hashes = ", ".join(dict.fromkeys(str(k) for _, k in errors.simulated))
-    axes.plot(
-        sizes, list(errors.simulated.values()), "x", color=VERMILION, markersize=9,
-        markeredgewidth=2,
-        label=f"one simulated sketch each, k = {hashes},\nvalues beyond rank {FROM_RANK:,}",
-    )  # fmt: skip
-    axes.axhline(
-        errors.floor, color="black", linestyle=":", label=f"limit of all sizes: {errors.floor:,.0f}"
-    )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_ylim(top=float(errors.surface.max()) * _ROOM_FOR_LEGEND)
-    axes.set_xticks(NUM_CELLS, [f"{m:,}" for m in NUM_CELLS])
-    axes.set_xlabel("m, cells (bits of a report)")
-    axes.set_ylabel("standard deviation (reports)")
-    axes.legend(fontsize=8)
