@@ -1,6 +1,6 @@
 # The same commands as CI, for daily use in an installed checkout.
 PYTHON ?= .venv/bin/python
-CODE = fedhh papers tests benchmarks tools examples docs/conf.py docs/_ext setup.py
+CODE = fedhh tests benchmarks tools examples docs/conf.py docs/_ext setup.py
 
 .PHONY: check test format bench results docs web web-check
 

@@ -1,10 +1,9 @@
-"""Makes docs/results: tables and figures of the built-in sweeps, and of papers.
+"""Makes docs/results: tables and figures of the built-in sweeps.
 
 Every folder holds the sweep's file, its results, and a page with the command, the version, the
 machine and the seconds. `make results` runs the quick versions of sweeps that have no results at
-full size; `python tools/make_results.py NAME` runs one sweep, of any size, one of `_VARIANTS`, or
-for a name such as paper-pem the paper of `python -m papers`. `--data-dir` has the files of clients
-that some variants are about.
+full size; `python tools/make_results.py NAME` runs one sweep, of any size, or one of
+`_VARIANTS`. `--data-dir` has the files of clients that some variants are about.
 """
 
 from __future__ import annotations
@@ -76,8 +75,6 @@ _VARIANTS = {
         (*_FROM_IRC, "--set", "protocol.depth=10", "--set", "protocol.eta_max=300"),
     ),
 }
-# Papers whose numbers are about a file of clients, which is not shipped.
-_PAPER_FILES = {"paper-pem": "pem_query_6bytes_sorted.txt.gz"}
 # Rows of a comparison that stand in results.csv alone.
 _IN_CSV_ALONE = re.compile(
     r"\| (?:(?:precision|recall) of the top [\d,]+|F1 of the top (?!100 )[\d,]+|F1|recall|"
@@ -94,7 +91,6 @@ _OF_LEFT_OUT_ROWS = re.compile(
 _OWN_SUBJECT = ("sampling-quick",)
 _QUICK = "-quick"
 _MADE_BY = "made_by.txt"
-_PAPER = "paper-"
 
 
 def main() -> None:
@@ -109,9 +105,6 @@ def main() -> None:
     parser.add_argument("--draw-only", action="store_true", help="pages of runs that are there")
     arguments = parser.parse_args()
     for name in arguments.names or quick_names(arguments.out):
-        if name.startswith(_PAPER):
-            _draw_paper(name, arguments)
-            continue
         if not arguments.draw_only:
             _run(name, arguments.runs / name, arguments)
         _draw(name, arguments.out / name, arguments.runs / name)
@@ -199,27 +192,6 @@ def without_details(table: str) -> str:
         return table
     lines = [line for line in table.split("\n") if not _IN_CSV_ALONE.search(line)]
     return _OF_LEFT_OUT_ROWS.sub("", "\n".join(lines))
-
-
-def _draw_paper(name: str, arguments: argparse.Namespace) -> None:
-    """Compute a paper's numbers, unless only to draw, and copy what came out."""
-    out, run = arguments.out / name, arguments.runs / name
-    if not arguments.draw_only:
-        shutil.rmtree(run, ignore_errors=True)
-        words = [name.removeprefix(_PAPER), "--out", str(run)]
-        if name in _PAPER_FILES:
-            words += ["--data", str(arguments.data_dir / _PAPER_FILES[name])]
-        subprocess.run([sys.executable, "-m", "papers", *words], check=True)
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(run, out)
-    page = (out / "summary.md").rename(out / "README.md")
-    page.write_text(without_findings(page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def without_findings(page: str) -> str:
-    """Return a paper's page without its list of findings, which docs/reproductions.md states."""
-    kept = [line for line in page.split("\n") if not line.startswith("- ")]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).rstrip() + "\n"
 
 
 def _write_index(out: Path) -> None:

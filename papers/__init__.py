@@ -1,1 +1,0 @@
-"""Published numbers of the field, computed again: one module for each paper, `registry` by name."""
