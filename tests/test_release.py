@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import email
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -86,3 +90,69 @@ def test_the_readme_for_an_index_has_no_relative_link():
 def test_the_version_is_named(file: str):
     assert PROJECT["dynamic"] == ["version", "readme"]
     assert re.search(rf"\b{re.escape(fedhh.__version__)}\b", (ROOT / file).read_text("utf-8"))
+
+
+# Of what licence a file is that holds no text of fedhh's own, by the end of its name.
+NOT_OURS = {
+    "words/assets/known_scowl70_en.txt.gz": "LicenseRef-SCOWL",
+    "words/assets/SCOWL_COPYRIGHT.txt": "LicenseRef-SCOWL",
+    "explorer/assets/explorer.js": "ISC AND MIT",
+    "explorer/assets/NOTICE.txt": "ISC AND MIT",
+}
+OURS = (".py", ".toml", ".css", "py.typed", "population_presets.json")
+LICENSE = "Apache-2.0 AND LicenseRef-SCOWL AND ISC AND MIT"
+
+
+def licenses_of(files: list[str]) -> set[str]:
+    """Return the licences of some files of the package, each of which is one that we know."""
+    found = {"Apache-2.0"}
+    for name in files:
+        if not name.endswith(OURS):
+            (of,) = (of for end, of in NOT_OURS.items() if name.endswith(end))
+            found |= set(of.split(" AND "))
+    return found
+
+
+def test_the_package_holds_nothing_under_another_license():
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    patterns = setuptools["setuptools"]["package-data"]["fedhh"]
+    package = ROOT / "fedhh"
+    files = {str(path) for pattern in patterns for path in package.glob(pattern)}
+    assert licenses_of(sorted(files)) == set(LICENSE.split(" AND "))
+    assert PROJECT["license"] == LICENSE
+    notices = [ROOT / name for name in PROJECT["license-files"]]
+    assert all(path.is_file() for path in notices)
+    assert licenses_of([str(path) for path in notices if path.name != "LICENSE"]) == set(
+        LICENSE.split(" AND ")
+    )
+
+
+def test_a_file_that_nobody_knows_is_seen():
+    with pytest.raises(ValueError, match="not enough values"):
+        licenses_of(["fedhh/words/assets/known_xx.txt.gz"])
+
+
+@pytest.mark.slow("::test_the_package_holds_nothing_under_another_license")
+def test_the_wheel_names_no_copyleft_and_holds_no_file_of_one(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "fedhh", source / "fedhh", ignore=shutil.ignore_patterns("__pycache__"))
+    # With the build system that pyproject.toml asks for, which may be newer than ours.
+    words = ["wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        names = wheel.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        about = email.message_from_bytes(wheel.read(metadata))
+    assert about["License-Expression"] == LICENSE
+    assert about.get_all("License-File") == PROJECT["license-files"]
+    package = [name for name in names if name.startswith("fedhh/")]
+    assert len(package) > 100
+    assert licenses_of(package) == set(LICENSE.split(" AND "))
+    assert not [name for name in names if "known_" in name and name.endswith(".gz")][1:]

@@ -1,8 +1,8 @@
-"""Builds the lists of known words by language, the same bytes every time.
+"""Builds lists of known words from spelling dictionaries, as files for population.known.
 
     apt-get install npm dpkg libhunspell-1.7-0 libvoikko-dev aspell
     pip install wordfreq==3.1.1
-    python tools/build_word_lists.py [--packages DIR] [--out DIR] [LANGUAGE ...]
+    python tools/build_word_lists.py [--packages DIR] [--out DIR] LANGUAGE ...
 
 A list holds the words of wordfreq's largest list of a language that a spelling dictionary of
 word_lists.toml accepts, at most the 100,000 most frequent. A word has a letter and no digit; it is
@@ -10,9 +10,9 @@ in Unicode's form NFC and in lower case, as wordfreq writes it. A word is accept
 accepts it as it stands, with a capital, in capitals, or with a full stop; `unfolded` says what else
 is tried. A single letter is accepted if an accepted word has it.
 
-The packages come by `npm pack` and `apt-get download` (Debian 12); their SHA-256 is checked.
-Without languages, all that fedhh ships are built, and WORD_LISTS_NOTICE.txt with what their
-licenses demand.
+The packages come by `npm pack` and `apt-get download` (Debian 12); their SHA-256 is checked. The
+same versions give the same bytes. A list comes under the licenses of wordfreq's data, CC BY-SA 4.0,
+and of its dictionaries, which word_lists.toml names; fedhh holds neither.
 One line a language is printed, as JSON: shares are of wordfreq's words that have no digit.
 """
 
@@ -36,11 +36,8 @@ from pathlib import Path
 import regex
 import wordfreq
 
-SHIPPED = ("es", "pt", "de", "fr", "it", "ru", "hi", "id", "tr", "ko", "ar", "fi")
 MOST_WORDS = 100_000
 TOOLS = Path(__file__).resolve().parent
-ASSETS = TOOLS.parent / "fedhh" / "words" / "assets"
-LICENSE_TEXTS = Path("/usr/share/common-licenses")
 
 Source = dict[str, str]
 Accepts = Callable[[Iterable[str]], set[str]]
@@ -248,87 +245,23 @@ def build(language: str, sources: list[Source], packages: Path, out: Path) -> No
     sys.stdout.flush()
 
 
-def package_notice(source: Source, packages: Path) -> str:
-    """Return what a package says of its authors and license."""
-    path = fetch(source, packages) / source["notice"]
-    text = path.read_text(encoding="utf-8")
-    if "notice_files" in source:  # a paragraph of a file about many dictionaries
-        first = f"Files: {source['notice_files']}\n"
-        (text,) = (part for part in text.split("\n\n") if part.startswith(first))
-    if "notice_end" in source:  # the license's text follows, which stands at the end of our file
-        text = text[: text.index(source["notice_end"])]
-    return text.strip("\n")
-
-
-HEAD = """\
-The files known_LANGUAGE.txt.gz, but for known_scowl70_en.txt.gz, hold words of wordfreq's lists of
-their language that a public spelling dictionary accepts. tools/build_word_lists.py makes them: it
-leaves out frequencies, words that no dictionary of the language accepts, words with digits, and
-words that are not among the {most:,} most frequent. The dictionaries are not part of fedhh.
-
-This file says for each source who made it and under which license. Where a dictionary's package
-offers a choice of licenses, this is the one chosen:
-
-{table}
-
-wordfreq's data are under CC BY-SA 4.0, https://creativecommons.org/licenses/by-sa/4.0/. The texts
-of the licenses whose texts the packages' notices do not give stand at the end.
-"""
-
-
-def license_texts(licenses: Iterable[str]) -> list[str]:
-    """Return the names of Debian's texts of some licenses."""
-    names = set()
-    for name in licenses:
-        family, _, rest = name.partition("-")
-        if family in ("GPL", "LGPL", "MPL"):
-            version = rest.split("-")[0]
-            names.add(f"{family}-{version if family == 'MPL' else version.removesuffix('.0')}")
-    if "LGPL-3" in names:  # it adds to the GPL's text
-        names.add("GPL-3")
-    return sorted(names)
-
-
-def notice(sources: dict[str, list[Source]], packages: Path, own_license: str) -> str:
-    """Return the text of WORD_LISTS_NOTICE.txt."""
-    rows = [(language, source) for language in SHIPPED for source in sources[language]]
-    table = "\n".join(f"  {lang}  {row['package']}  {row['license']}" for lang, row in rows)
-    about = str(importlib.metadata.metadata("wordfreq").get_payload())
-    about = about[about.index("`wordfreq` is freely") : about.index("## Citing wordfreq")]
-    parts = [HEAD.format(most=MOST_WORDS, table=table).strip("\n")]
-    version = importlib.metadata.version("wordfreq")
-    parts.append(f"All languages: wordfreq {version} ({own_license})\n\n{about.strip()}")
-    for language, row in rows:
-        title = f"{language}: {row['package']} ({row['license']})"
-        parts.append(f"{title}\n\n{package_notice(row, packages)}")
-    for name in license_texts(row["license"] for _, row in rows):
-        text = (LICENSE_TEXTS / name).read_text(encoding="utf-8")
-        parts.append(f"The text of {name}\n\n{text}".rstrip("\n"))
-    text = f"\n\n{'-' * 72}\n\n".join(parts) + "\n"
-    lines = (line.rstrip() for line in text.replace("\f", "").split("\n"))
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Write the lists, their notice if all are built, and print the figures."""
+    """Write the lists and print their figures."""
     sources = tomllib.loads((TOOLS / "word_lists.toml").read_text(encoding="utf-8"))
-    frequencies = sources.pop("wordfreq")
+    expected = sources.pop("wordfreq")["version"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("languages", nargs="*", metavar="LANGUAGE", help="of " + ", ".join(sources))
+    parser.add_argument("languages", nargs="+", metavar="LANGUAGE", choices=sorted(sources))
     parser.add_argument("--packages", type=Path, help="where fetched packages are kept")
-    parser.add_argument("--out", type=Path, default=ASSETS, help="where the lists go")
+    parser.add_argument("--out", type=Path, default=Path(), help="where the lists go")
     options = parser.parse_args()
     version = importlib.metadata.version("wordfreq")
-    if version != frequencies["version"]:
-        raise SystemExit(f"Expected wordfreq {frequencies['version']}, got {version}.")
+    if version != expected:
+        raise SystemExit(f"Expected wordfreq {expected}, got {version}.")
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         packages = options.packages or Path(temporary)
-        for language in options.languages or SHIPPED:
+        for language in options.languages:
             build(language, sources[language], packages.resolve(), options.out)
-        if not options.languages:
-            text = notice(sources, packages.resolve(), frequencies["license"])
-            (options.out / "WORD_LISTS_NOTICE.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

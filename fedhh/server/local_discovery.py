@@ -37,7 +37,7 @@ from fedhh.settings import (
 )
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
-from fedhh.words.known_words import NO_WORDS, KnownWords, shipped_list
+from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -82,7 +82,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
-        default_factory=lambda: shipped_list(NO_WORDS)
+        default_factory=lambda: named_list(NO_WORDS)
     )
     clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0

@@ -1,7 +1,8 @@
-"""Lists of known words: what they are, the rule that applies one, and those that fedhh ships.
+"""Lists of known words: what they are, the rule that applies one, and those that have a name.
 
 A known word is public, and a device keeps it to itself. Any figure about out-of-vocabulary words
-depends on the list, so a result names it.
+depends on the list, so a result names it. English has a list of its own; of any other language
+that wordfreq (Speer 2022) has a list of, devices know its head, see `wordfreq_head`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import functools
 import gzip
 import hashlib
 import re
+import unicodedata
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -17,7 +20,8 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.words.languages import ENGLISH, NAMES, normalised
+from fedhh.validation import require_between
+from fedhh.words.languages import ENGLISH, normalised
 
 _ORDINAL = re.compile(r"[0-9]+(st|nd|rd|th)")
 _POSSESSIVE = "'s"
@@ -27,9 +31,18 @@ _ENDINGS = (_POSSESSIVE, "st", "nd", "rd", "th")
 SCOWL70 = "scowl70"
 NO_WORDS = "none"
 
-_FILES = {SCOWL70: "known_scowl70_en.txt.gz"} | {
-    language: f"known_{language}.txt.gz" for language in NAMES if language != ENGLISH
-}
+NAMED = f"{SCOWL70}, {NO_WORDS}, the code of another language that wordfreq has, such as 'de',"
+"""What the lists with a name are called, for messages."""
+
+KNOWN_SHARE = 0.95
+"""Share of what people type that devices know, in languages other than English.
+
+The spelling dictionaries of twelve languages accept words that have 90 to 98 % of the frequency in
+wordfreq's lists, the median being 95 %.
+"""
+
+_LEAST_OF_LETTERS = 0.05
+_CODE = re.compile(r"[a-z]{2,3}")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,38 +96,101 @@ class KnownWords:
         return known
 
 
-def shipped_lists() -> tuple[str, ...]:
-    """Return the names of the lists that fedhh ships, ``none`` last."""
-    return (*_FILES, NO_WORDS)
+def is_named(name: str) -> bool:
+    """Return whether a list has this name: ``scowl70``, ``none``, or a language's code."""
+    return name in (SCOWL70, NO_WORDS) or _has_head(name)
 
 
 @functools.cache
-def shipped_list(name: str) -> KnownWords:
-    """Return a list of `shipped_lists`.
+def named_list(name: str) -> KnownWords:
+    """Return the list of a name, for which `is_named` holds.
 
     ``scowl70`` is English: SCOWL 2020.12.07 up to size 70, 168,580 words of American, British,
     Canadian and Australian spelling, names and abbreviations included (``tools/build_scowl.py``).
-    The others are called by their language: words that a public spelling dictionary accepts, out of
-    wordfreq's list (``tools/build_word_lists.py``).
+    A language's code stands for its `wordfreq_head`.
     """
     if name == NO_WORDS:
         return KnownWords(name=name, words=frozenset())
-    text = gzip.decompress(asset(name).read_bytes()).decode("utf-8")
-    language = ENGLISH if name == SCOWL70 else name
-    return KnownWords(name=name, words=frozenset(text.split("\n")) - {""}, language=language)
+    if name != SCOWL70:
+        return wordfreq_head(name)
+    text = gzip.decompress(scowl_file().read_bytes()).decode("utf-8")
+    return KnownWords(name=name, words=frozenset(text.split("\n")) - {""})
+
+
+def wordfreq_head(language: str, share: float = KNOWN_SHARE) -> KnownWords:
+    """Return the most frequent words of wordfreq's largest list of a language.
+
+    These are the words that the devices are taken to know: those that a keyboard's dictionary has
+    because many type them, whether or not they are spelled right. Left out are words with digits,
+    and words with a letter of a script that has less than 5 % of the letters, such as Latin in
+    Russian. Frequencies of wordfreq are rounded to steps of 2.3 %; of words with the same one the
+    alphabet decides.
+
+    Args:
+        language: A code that wordfreq has a list of.
+        share: Of the frequency of all words without digits: what the words have together at least.
+    """
+    import wordfreq  # Only some runs need it, and it takes a while.
+
+    require_between(0, 1, share=share)
+    listed = [
+        (word, 10 ** (-centibels / 100))
+        for centibels, words in enumerate(wordfreq.get_frequency_list(language, wordlist="best"))
+        for word in sorted(words)
+        if _is_word(word)
+    ]
+    sums = np.cumsum([frequency for _, frequency in listed])
+    head = listed[: np.searchsorted(sums, share * sums[-1]) + 1]
+    letters: defaultdict[str, float] = defaultdict(float)
+    for word, frequency in head:
+        for script in map(_script, word):
+            letters[script] += frequency
+    least = _LEAST_OF_LETTERS * (sum(letters.values()) - letters[""])
+    usual = {script for script, often in letters.items() if often >= least} | {""}
+    words = (word for word, _ in head if usual.issuperset(map(_script, word)))
+    return KnownWords(
+        name=language,
+        words=frozenset(normalised(word, language) for word in words),
+        language=language,
+    )
+
+
+def _is_word(word: str) -> bool:
+    kinds = set(map(_kind, word))
+    return "L" in kinds and "N" not in kinds
+
+
+@functools.cache
+def _kind(symbol: str) -> str:
+    return unicodedata.category(symbol)[0]
+
+
+@functools.cache
+def _script(symbol: str) -> str:
+    """Return the first word of a letter's name, which is its script; nothing of what is none."""
+    return unicodedata.name(symbol, "").split(" ")[0] if _kind(symbol) == "L" else ""
 
 
 def list_name(language: str) -> str:
-    """Return what a language's list is called, whether or not fedhh ships one."""
+    """Return what a language's list is called, whether or not there is one."""
     return SCOWL70 if language == ENGLISH else language
 
 
 def language_list(language: str) -> KnownWords | None:
-    """Return the list that fedhh ships for a language; None if it ships none."""
+    """Return the list of a language that has a name; None if there is none."""
     name = list_name(language)
-    return shipped_list(name) if name in _FILES else None
+    return named_list(name) if is_named(name) else None
 
 
-def asset(name: str) -> resources.abc.Traversable:
-    """Return the file of a shipped list."""
-    return resources.files("fedhh.words").joinpath("assets", _FILES[name])
+@functools.cache
+def _has_head(name: str) -> bool:
+    if name == ENGLISH or not _CODE.fullmatch(name):
+        return False
+    import wordfreq
+
+    return name in wordfreq.available_languages("best")
+
+
+def scowl_file() -> resources.abc.Traversable:
+    """Return the file of the English list."""
+    return resources.files("fedhh.words").joinpath("assets", "known_scowl70_en.txt.gz")

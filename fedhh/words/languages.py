@@ -18,7 +18,7 @@ NAMES = {
     "fr": "French", "hi": "Hindi", "id": "Indonesian", "it": "Italian", "ko": "Korean",
     "pt": "Portuguese", "ru": "Russian", "tr": "Turkish",
 }  # fmt: skip
-"""Names of the languages whose known words fedhh ships."""
+"""Names of languages that figures compare."""
 
 _DOTLESS = {ord("I"): "ı", ord("İ"): "i"}
 _WITH_DOTLESS_I = ("tr", "az")

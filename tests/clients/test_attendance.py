@@ -24,7 +24,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
 from tests.conftest import LETTERS, zipf_population
@@ -43,7 +43,7 @@ PROTOCOLS = {
         depth=3,
         max_items=1,
         public_words="none",
-        known_words=shipped_list("none"),
+        known_words=named_list("none"),
     ),
     "sketch": fedhh.Sfp(alphabet=LETTERS, length=4, max_items=1),
     "sketch of prefixes": fedhh.Pem(alphabet=LETTERS, length=4, oracle="cms", max_items=1),

@@ -20,7 +20,7 @@ from fedhh.testing import small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.conftest import LETTERS
 from tests.thinned import thinned
 
@@ -31,7 +31,7 @@ OFF = {
     "terminated_beyond_eta": False,
     "requery_words": False,
     "public_words": "none",
-    "known_words": shipped_list("none"),
+    "known_words": named_list("none"),
     "learn_symbols": False,
     "false_discovery_rate": 0.0,
 }
@@ -110,7 +110,7 @@ def test_each_component_that_works_by_itself_changes_the_run(clients, component)
         {"requery_words": False},
         {"public_words": "none"},
         {"public_context": 3},
-        {"known_words": shipped_list("none")},
+        {"known_words": named_list("none")},
         {"learn_symbols": False},
         {"false_discovery_rate": 0.0},
     ],
@@ -242,7 +242,7 @@ def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
     # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
     many = small_population(100_000, num_words=1_000, words_per_client=2)
     frequent = np.argsort(-many.word_counts)[:25]
-    none = shipped_list("none")
+    none = named_list("none")
     crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0, known_words=none)
     settled, done = run(crowded, many)
     words = set(settled.discoveries(done[-1].state).words)

@@ -13,7 +13,7 @@ from fedhh.server.adaptive.character_model import (
     contexts,
 )
 from fedhh.words.alphabet import END, Alphabet
-from fedhh.words.known_words import SCOWL70, shipped_list
+from fedhh.words.known_words import SCOWL70, named_list
 
 AB = Alphabet.named("ab")
 A, B = 1, 2
@@ -138,12 +138,12 @@ def weights_after_layers(words, public, layers=6):
 @pytest.mark.slow("::test_no_public_word_says_nothing")
 def test_the_right_public_model_keeps_its_weight_and_a_wrong_one_loses_it():
     rng = np.random.default_rng(0)
-    words = [word for word in shipped_list(SCOWL70).words if word.isalpha() and len(word) > 4]
+    words = [word for word in named_list(SCOWL70).words if word.isalpha() and len(word) > 4]
     some = rng.choice(np.array(sorted(words)), size=2_000, replace=False).tolist()
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     exchanged = dict(zip(letters, rng.permutation(letters), strict=True))
     random = ["".join(rng.choice(letters, size=7)) for _ in some]
-    public = PublicPrior.counted(shipped_list(SCOWL70).words, Alphabet.named("lower"), context=2)
+    public = PublicPrior.counted(named_list(SCOWL70).words, Alphabet.named("lower"), context=2)
     kept = weights_after_layers(some, public)
     assert kept[1] > 0.8
     other = ["".join(exchanged[c] for c in word) for word in some]

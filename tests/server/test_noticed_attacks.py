@@ -16,7 +16,7 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.conftest import LETTERS
 
 # Clients hold fewer prefixes than they may contribute, so that honest children exceed no parent.
@@ -27,7 +27,7 @@ SHARED = {
 PROTOCOLS = [
     LdpTrieHH(**SHARED),
     LdpTrieHH(**SHARED, votes_per_client="one"),
-    AdaptiveTrieHH(**SHARED, known_words=shipped_list("none"), public_words="none"),
+    AdaptiveTrieHH(**SHARED, known_words=named_list("none"), public_words="none"),
 ]
 FAKE_VOTES = 250
 ATTACKED = 4

@@ -17,7 +17,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.words.alphabet import END, Alphabet
-from fedhh.words.known_words import KnownWords, shipped_list
+from fedhh.words.known_words import KnownWords, named_list
 
 ORACLE = SubsetSelection(epsilon=8.0, domain_size=100_000, subset_size="optimal")
 NUM_REPORTS = 400_000
@@ -99,7 +99,7 @@ PROTOCOL = AdaptiveTrieHH(
     max_items=4,
     local_epsilon=6.0,
     skip_free_layers=False,
-    known_words=shipped_list("none"),
+    known_words=named_list("none"),
     least_cohort=1,
 )
 

@@ -14,7 +14,7 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.thinned import thinned
 from tests.zipf_words import final_state
 
@@ -225,7 +225,7 @@ def test_the_limit_is_eight_deviations_of_all_that_clients_say_together(monkeypa
     monkeypatch.setattr(LayerEvidence, "of_votes", noted)
     protocol = AdaptiveTrieHH(
         alphabet=LETTERS, depth=6, eta_max=25, max_items=4, local_epsilon=6.0,
-        false_discovery_rate=rate, known_words=shipped_list("none"),
+        false_discovery_rate=rate, known_words=named_list("none"),
     ).settle(num_clients=4_000, seed=0)  # fmt: skip
     final_state(protocol, small_population(4_000))
     # All clients but a rest of the division: the validation round's, if there is one, too.

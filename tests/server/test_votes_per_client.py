@@ -22,7 +22,7 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.asked_clients import Recording
 from tests.conftest import LETTERS
 from tests.zipf_words import final_state
@@ -67,7 +67,7 @@ def test_a_trie_of_clients_votes_ends_in_a_validation_round_of_them(population):
         eta_max=25,
         max_items=6,
         local_epsilon=6.0,
-        known_words=shipped_list("none"),
+        known_words=named_list("none"),
         public_words="none",
         votes_per_client="one",
     ).settle(num_clients=population.num_clients, seed=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.validation import shown
-from fedhh.words.known_words import KnownWords, shipped_list, shipped_lists
+from fedhh.words.known_words import NAMED, KnownWords, is_named, named_list
 from fedhh.words.languages import ENGLISH, normalised
 
 
@@ -20,15 +20,15 @@ def load_known(source: str | Path, language: str = ENGLISH) -> KnownWords:
     """Return a list of known words by its name, or read from a file.
 
     Args:
-        source: One of `shipped_lists`, or the path of a UTF-8 text with one word a line, gzip if it
-            ends in .gz.
+        source: A name for which `is_named` holds, or the path of a UTF-8 text with one word a line,
+            gzip if it ends in .gz.
         language: Whose rules of case a file's words follow.
 
     Raises:
         InputError: The file is missing, unreadable, not UTF-8, or holds no word.
     """
-    if isinstance(source, str) and source in shipped_lists():
-        return shipped_list(source)
+    if isinstance(source, str) and is_named(source):
+        return named_list(source)
     path = Path(source)
     try:
         stat = path.stat()
@@ -42,7 +42,7 @@ def load_known(source: str | Path, language: str = ENGLISH) -> KnownWords:
 def _read_list(path: Path, stamp: tuple[int, int], language: str) -> KnownWords:
     """Return a file's list; a run needs the same one several times."""
     missing = (
-        f"Expected known words to be {', '.join(shipped_lists())} or a file, got "
+        f"Expected known words to be {NAMED} or a file, got "
         f"{shown(str(path))}, which does not exist."
     )
     words = read_word_list(path, what="known words", missing=missing)

@@ -32,7 +32,7 @@ from fedhh.random import scatter
 from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
-from fedhh.words.known_words import KnownWords, asset, shipped_list, shipped_lists
+from fedhh.words.known_words import KnownWords, is_named, named_list, scowl_file
 from fedhh.words.languages import ENGLISH, normalised
 
 _Hashes = npt.NDArray[np.uint64]
@@ -128,8 +128,8 @@ def _digest_of_sources(listed: Path, known: KnownWords) -> bytes | None:
     spec = importlib.util.find_spec("wordfreq")
     if spec is None or spec.origin is None:
         return None
-    is_shipped = known.name in shipped_lists() and known is shipped_list(known.name)
-    digest = hashlib.sha256(b"" if is_shipped else repr(known).encode())
+    has_name = is_named(known.name) and known is named_list(known.name)
+    digest = hashlib.sha256(known.name.encode() if has_name else repr(known).encode())
     try:
         for source in (
             resources.files("fedhh.clients").joinpath("populations", "named_words.py"),
@@ -138,7 +138,7 @@ def _digest_of_sources(listed: Path, known: KnownWords) -> bytes | None:
             Path(spec.origin),
             listed,
             # Read faster than its words are sorted.
-            *((asset(known.name),) if is_shipped else ()),
+            *((scowl_file(),) if has_name and known.language == ENGLISH else ()),
         ):
             content = source.read_bytes()
             digest.update(len(content).to_bytes(8, "little") + content)

@@ -12,7 +12,7 @@ from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.named_words import NAMED_RANKS, named_words
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.validation import InputError
-from fedhh.words.known_words import SCOWL70, KnownWords, shipped_list
+from fedhh.words.known_words import SCOWL70, KnownWords, named_list
 
 _Ids = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ def rank_strings(ranks: _Ids, known: KnownWords | None = None) -> list[str]:
     coded = ranks > NAMED_RANKS
     strings = np.empty(len(ranks), dtype=object)
     if not coded.all():
-        named = named_words(shipped_list(SCOWL70) if known is None else known)
+        named = named_words(named_list(SCOWL70) if known is None else known)
         strings[~coded] = [named[i] for i in (ranks[~coded] - 1).tolist()]
     strings[coded] = coded_words(ranks[coded] - NAMED_RANKS - 1)
     return strings.tolist()

@@ -22,7 +22,7 @@ from fedhh.system.reading import text_lines
 from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import NAMED_ALPHABETS, Alphabet, clusters, joined, nfc, stands_alone
 from fedhh.words.candidates import Candidates
-from fedhh.words.known_words import KnownWords, shipped_lists
+from fedhh.words.known_words import KnownWords, is_named
 from fedhh.words.languages import ENGLISH, check_language
 
 AUTO = "auto"
@@ -104,7 +104,7 @@ def known_or_stand_in(population: PopulationConfig) -> KnownWords:
     A run reads the file with its clients, which says so; a stored run needs no more than the name.
     """
     path = Path(population.known)
-    if population.known in shipped_lists() or is_there(path):
+    if is_named(population.known) or is_there(path):
         return load_known(population.known, population.language)
     return KnownWords(name=path.name, words=frozenset(), language=population.language)
 

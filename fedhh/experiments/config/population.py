@@ -35,9 +35,9 @@ from fedhh.words.known_words import (
     NO_WORDS,
     SCOWL70,
     KnownWords,
+    is_named,
     language_list,
     list_name,
-    shipped_lists,
 )
 from fedhh.words.languages import ENGLISH, check_language
 
@@ -220,22 +220,21 @@ def own_list(model: PopulationModel) -> str:
 
 def has_none_of(known: str, model: PopulationModel) -> bool:
     """Return whether no word of a synthetic population is in a list of known words."""
-    if known in shipped_lists():
+    if is_named(known):
         return known in (NO_WORDS, own_list(model))
     return model.known is not None and load_known(known, model.known.language) == model.known
 
 
 def _known_in(config: PopulationConfig) -> KnownWords:
     """Return the known words that the strings of a language are made with, and not among."""
-    shipped = language_list(config.language)
-    if shipped is not None:
-        return shipped
-    if config.known in shipped_lists():
-        raise InputError(
-            f"population.known = {config.known!r}: expected a file of known words of the "
-            f"language {config.language!r}, of which fedhh ships no list."
-        )
-    return load_known(config.known, config.language)
+    if not is_named(config.known):
+        return load_known(config.known, config.language)
+    if (listed := language_list(config.language)) is not None:
+        return listed
+    raise InputError(
+        f"population.language = {config.language!r}: expected a language that wordfreq has a list "
+        f"of, for a synthetic population; set population.source to a file."
+    )
 
 
 def is_virtual(config: PopulationConfig, seed: int) -> bool:

@@ -43,7 +43,7 @@ from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sw
 from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, require_at_least, require_between
-from fedhh.words.known_words import shipped_lists
+from fedhh.words.known_words import is_named
 
 _log = logging.getLogger(__name__)
 
@@ -261,7 +261,7 @@ def _thousandths(costs: Costs) -> int:
 def _drawn_apart(config: Config) -> Call | None:
     """Return the call that draws a population on any node; None for one that needs a file."""
     population = config.population
-    if not is_synthetic(population) or population.known not in shipped_lists():
+    if not is_synthetic(population) or not is_named(population.known):
         return None
     return draw_synthetic, (population, config.seed)
 

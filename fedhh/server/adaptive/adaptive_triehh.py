@@ -43,7 +43,7 @@ from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, FromConfig, Passes, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import SCOWL70, KnownWords, language_list, shipped_list
+from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes
@@ -75,8 +75,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             does not fit. Needs a posterior.
         public_context: By how many preceding symbols these are counted, at most.
         known_words: See `CohortProtocol`; English by default, as the public words are.
-        language: Of the clients, by its code. Its public words are the list that fedhh ships, and
-            where there is none, the known ones.
+        language: Of the clients, by its code. Public words are "scowl70" in English; elsewhere they
+            are the known ones, or the language's own list if none are known.
         ask_public_words: Ask about one in eight of the public words themselves in the first layer,
             and about all of them in later ones if at least one in a hundred is held often enough
             to be found; only where devices do not know them, and words are re-queried.
@@ -97,7 +97,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     public_words: Literal["language", "scowl70", "none"] = "language"
     public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
-        default_factory=lambda: shipped_list(SCOWL70)
+        default_factory=lambda: named_list(SCOWL70)
     )
     language: Annotated[str, FromConfig("population.language")] = ENGLISH
     ask_public_words: bool = True
@@ -368,9 +368,11 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     @property
     def _public_list(self) -> KnownWords:
         if self.public_words != "language":
-            return shipped_list(self.public_words)
-        shipped = language_list(self.language)
-        return self.known_words if shipped is None else shipped
+            return named_list(self.public_words)
+        own = self.known_words
+        if own.language == self.language != ENGLISH:
+            return own
+        return language_list(self.language) or own
 
     @cached_property
     def _share_noise(self) -> float:

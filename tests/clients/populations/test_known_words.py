@@ -81,7 +81,7 @@ def test_a_file_of_words_is_read_in_lower_case_without_blanks(tmp_path, name):
         (
             "none.txt",
             None,
-            r"Expected known words to be scowl70, .*, none or a file, got .*none.txt'",
+            r"Expected known words to be scowl70, none, .*, or a file, got .*none.txt'",
         ),
         ("empty.txt", b"\n \n", "Expected known words, one a line, got an empty file .*empty.txt"),
         (

@@ -10,7 +10,7 @@ from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS, nam
 from fedhh.clients.populations.strings import rank_strings
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
-from fedhh.words.known_words import KnownWords, shipped_list
+from fedhh.words.known_words import KnownWords, named_list
 
 SCRIPTS = {"ko": "HANGUL", "hi": "DEVANAGARI", "tr": "LATIN"}
 
@@ -22,7 +22,7 @@ def language(request):
 
 @pytest.mark.slow("::test_words_have_the_symbols_of_the_known_ones_and_one_form")
 def test_every_rank_has_its_own_string_that_no_known_word_is(language):
-    known = shipped_list(language)
+    known = named_list(language)
     words = named_words(known)
     assert len(set(words)) == len(words) == NAMED_RANKS
     assert not known.contains_all(words).any()
@@ -30,7 +30,7 @@ def test_every_rank_has_its_own_string_that_no_known_word_is(language):
 
 
 def test_words_have_the_symbols_of_the_known_ones_and_one_form(language):
-    known = shipped_list(language)
+    known = named_list(language)
     symbols = set().union(*map(clusters, known.words)) | set("0123456789'")
     for word in named_words(known)[::97]:
         assert set(clusters(word)) <= symbols
@@ -43,7 +43,7 @@ def test_words_have_the_symbols_of_the_known_ones_and_one_form(language):
 
 def test_the_first_words_are_those_of_the_list_in_its_order(language):
     order = {word: i for i, word in enumerate(wordfreq.iter_wordlist(language, "best"))}
-    places = [order[word] for word in named_words(shipped_list(language))[:2_000]]
+    places = [order[word] for word in named_words(named_list(language))[:2_000]]
     assert places == sorted(places)
 
 

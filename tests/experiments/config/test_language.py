@@ -13,7 +13,7 @@ from fedhh.experiments.config.population import (
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.validation import InputError
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from fedhh.words.languages import check_language
 
 
@@ -42,7 +42,7 @@ def test_clients_type_new_words_of_the_language():
     config = parsed(language="ru")
     population, facts = build_population(config.population, seed=0)
     assert facts["known"] == "ru"
-    assert not shipped_list("ru").contains_all(population.lexicon.words).any()
+    assert not named_list("ru").contains_all(population.lexicon.words).any()
     cyrillic = [all("а" <= each <= "ё" for each in word) for word in population.lexicon.words]
     assert np.average(cyrillic, weights=population.word_counts) > 0.6
     english, _ = build_population(parsed().population, seed=0)
@@ -52,36 +52,39 @@ def test_clients_type_new_words_of_the_language():
 @pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_the_prior_follows_the_language():
     protocol = build_protocol(parsed(language="de"))
-    assert protocol.known_words is shipped_list("de")
-    assert protocol._public_list is shipped_list("de")
-    assert build_protocol(parsed())._public_list is shipped_list("scowl70")
+    assert protocol.known_words is named_list("de")
+    assert protocol._public_list is named_list("de")
+    assert build_protocol(parsed())._public_list is named_list("scowl70")
     assert AdaptiveTrieHH(public_words="none")._public_list.words == frozenset()
 
 
-@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
-def test_a_language_without_a_list_takes_a_file(tmp_path):
-    with pytest.raises(InputError, match=r"Expected known words to be scowl70, .* got 'pl', which"):
-        parsed(language="pl")
-    without = parsed(language="pl", known="none", alphabet="abc").population
-    with pytest.raises(InputError, match="'none': expected a file of known words of the language"):
+def test_a_language_that_wordfreq_lacks_is_refused():
+    with pytest.raises(InputError, match=r"Expected known words to be scowl70, .* got 'eo', which"):
+        parsed(language="eo")
+    without = parsed(language="eo", known="none", alphabet="abc").population
+    with pytest.raises(InputError, match="'eo': expected a language that wordfreq has a list of"):
         build_population(without, seed=0)
+
+
+def test_a_users_file_of_a_language_is_what_its_clients_know(tmp_path):
     import wordfreq
 
-    file = tmp_path / "polish.txt"
-    file.write_text("\n".join(wordfreq.top_n_list("pl", 5_000)))
-    config = parsed(language="pl", known=str(file))
+    file = tmp_path / "romanian.txt"
+    file.write_text("\n".join(wordfreq.top_n_list("ro", 5_000)))
+    config = parsed(language="ro", known=str(file))
     population, facts = build_population(config.population, seed=0)
     assert facts["known"] == str(file)
     protocol = build_protocol(config)
     assert protocol._public_list is protocol.known_words
-    assert protocol.known_words.name == "polish.txt"
+    assert protocol.known_words.name == "romanian.txt"
     assert not protocol.known_words.contains_all(population.lexicon.words).any()
 
 
 @pytest.mark.slow("::test_a_users_list_is_known_again_by_its_words")
 def test_a_users_file_is_not_a_shipped_list_whatever_its_name(tmp_path):
     file = tmp_path / "de"
-    file.write_text("haus\nbaum\n")
+    file.write_text("\n".join(["haus", "baum"]))
+    assert population_model(parsed(language="de", known=str(file)).population).known.name == "de"
     model = population_model(parsed(language="de").population)
     assert has_none_of("de", model)
     assert has_none_of("none", model)
@@ -91,12 +94,12 @@ def test_a_users_file_is_not_a_shipped_list_whatever_its_name(tmp_path):
 def test_a_users_list_is_known_again_by_its_words(tmp_path):
     import wordfreq
 
-    words = wordfreq.top_n_list("pl", 5_000)
-    file, other = tmp_path / "polish.txt", tmp_path / "other" / "polish.txt"
+    words = wordfreq.top_n_list("ro", 5_000)
+    file, other = tmp_path / "ro.txt", tmp_path / "other" / "ro.txt"
     file.write_text("\n".join(words))
     other.parent.mkdir()
     other.write_text("\n".join(words[1:]))
-    model = population_model(parsed(language="pl", known=str(file)).population)
+    model = population_model(parsed(language="ro", known=str(file)).population)
     assert has_none_of(str(file), model)
     assert not has_none_of(str(other), model)
 

@@ -37,7 +37,7 @@ from fedhh.server.two_servers import TwoServers
 from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.thinned import thinned
 
 CLASSES = {
@@ -82,7 +82,7 @@ def test_a_protocols_defaults_are_those_of_its_class(name):
     told = {"candidates": Candidates(KNOWN)} if CLASSES[name] in CLOSED else {}
     if issubclass(CLASSES[name], CohortProtocol):
         # Words are known to whoever is told them.
-        told["known_words"] = shipped_list("scowl70")
+        told["known_words"] = named_list("scowl70")
     assert protocol.settle(**sizes) == CLASSES[name](**told).settle(**sizes)
 
 

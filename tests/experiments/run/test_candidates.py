@@ -19,7 +19,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 from tests.conftest import LETTERS, zipf_population
 from tests.experiments.run.test_resume import StoppedError, Stopper
 from tests.thinned import thinned
@@ -28,7 +28,7 @@ POPULATION = zipf_population(3_000)
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=2, eta_max=20, max_items=2)
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,
-    known_words=shipped_list("none"), ask_public_words=False,
+    known_words=named_list("none"), ask_public_words=False,
 )  # fmt: skip
 PEM = Pem(alphabet=LETTERS, length=5, keep=20, clients_per_layer=700)
 PROTOCOLS: list[AnyProtocol] = [LDP, ADAPTIVE, TrieHH(alphabet=LETTERS, depth=5), PEM]

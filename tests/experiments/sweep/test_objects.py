@@ -15,7 +15,7 @@ from fedhh.experiments.report.notebook import NotebookTable
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.validation import InputError
-from fedhh.words.known_words import shipped_list
+from fedhh.words.known_words import named_list
 
 CLIENTS = 2_000
 SKETCHES = {
@@ -29,7 +29,7 @@ TABLE: dict[str, Any] = {
     "protocol": BASE,
     "execution": {"workers": 0},
 }
-TRIEHH = fedhh.LdpTrieHH(**BASE, known_words=shipped_list("scowl70"))
+TRIEHH = fedhh.LdpTrieHH(**BASE, known_words=named_list("scowl70"))
 BOTH = {"TrieHH": TRIEHH, "SFP": fedhh.Sfp(max_items=1, **SKETCHES)}
 
 

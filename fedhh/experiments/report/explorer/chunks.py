@@ -19,7 +19,7 @@ import pandas as pd
 from fedhh.experiments.run.candidates import BY_FAKES, DROPPED, FAKE_VOTES, KEPT, WORD
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.words.known_words import SCOWL70, shipped_list
+from fedhh.words.known_words import SCOWL70, named_list
 
 Columns = dict[str, list[Any]]
 """A table: for each column its values, one entry per row."""
@@ -149,7 +149,7 @@ def known_list(name: str) -> tuple[dict[str, str | None] | None, dict[str, Any]]
 
 @cache
 def _shipped() -> str:
-    return front_coded(shipped_list(SCOWL70).words)
+    return front_coded(named_list(SCOWL70).words)
 
 
 def front_coded(words: Iterable[str]) -> str:
