@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from functools import cache
+from numbers import Integral
 from typing import Self
 
 SMALLEST_EPSILON = 1e-6
@@ -135,7 +136,7 @@ def require_epsilon(**values: float) -> None:
 def require_at_least(minimum: int, **values: int) -> None:
     """Raise InputError unless every keyword's value is an integer not below ``minimum``."""
     for name, value in values.items():
-        if isinstance(value, bool) or value != int(value) or value < minimum:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
             raise InputError(f"Expected an integer {name} >= {minimum}, got {name}={shown(value)}.")
 
 
