@@ -133,6 +133,11 @@ def fits(value: Any, annotation: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
             return False
         return all(_holds(value, bound) for bound in bounds_of(annotation))
+    if get_origin(kind) is tuple:
+        members = alternatives(get_args(kind)[0])
+        return isinstance(value, tuple) and all(
+            any(fits(each, member) for member in members) for each in value
+        )
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
@@ -186,6 +191,8 @@ def _member_text(annotation: Any) -> str:
         return "None"
     if get_origin(kind) is Literal:
         return " or ".join(json.dumps(each) for each in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a tuple, each {expectation(get_args(kind)[0])}"
     if kind is int:
         bounds = bounds_of(annotation)
         low = next((bound.ge for bound in bounds if isinstance(bound, Ge)), None)

@@ -52,6 +52,8 @@ class Mine(Base):
     rule: Literal["strict", "paper"] = "strict"
     pad: bool = True
     label: str = ""
+    sizes: tuple[Count, ...] | None = None
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -74,6 +76,10 @@ class Mine(Base):
         ("rule", "papier", "Unknown rule 'papier'; did you mean 'paper'? Known: paper, strict."),
         ("pad", 1, "Expected pad as true or false, got pad=1."),
         ("label", 1, "Expected label as text, got label=1."),
+        ("sizes", (3, -3), "Expected sizes as a tuple, each an integer from 1 to 1099511627776 or "
+                           "None, got sizes=(3, -3)."),
+        ("words", ("a", 3), "Expected words as a tuple, each text, got words=('a', 3)."),
+        ("words", "ab", "Expected words as a tuple, each text, got words='ab'."),
     ],
 )  # fmt: skip
 def test_a_value_out_of_its_type_is_refused_with_name_value_and_bound(name, value, message):
@@ -84,7 +90,12 @@ def test_a_value_out_of_its_type_is_refused_with_name_value_and_bound(name, valu
 
 @pytest.mark.parametrize(
     "values",
-    [{"size": 5, "seed": 0}, {"share": 0.999, "budget": 1}, {"rule": "paper", "rate": 3}],
+    [
+        {"size": 5, "seed": 0},
+        {"share": 0.999, "budget": 1},
+        {"rule": "paper", "rate": 3},
+        {"sizes": (1, 2), "words": ("a",)},
+    ],
 )
 def test_values_within_their_bounds_pass(values):
     assert replace(Mine(), **values)
