@@ -2,16 +2,20 @@
 PYTHON ?= .venv/bin/python
 CODE = fedhh tests benchmarks tools examples docs/conf.py docs/_ext setup.py
 
-.PHONY: check test format bench results docs web web-check
+.PHONY: check test test-all format bench results docs web web-check
 
 check: ## style, types, import contracts, tests
 	$(PYTHON) -m ruff format --check $(CODE)
 	$(PYTHON) -m ruff check $(CODE)
 	$(PYTHON) -m mypy
 	$(dir $(PYTHON))lint-imports
-	$(PYTHON) -m pytest -n auto
+	$(PYTHON) tools/slow_tests.py
+	$(PYTHON) -m pytest -n auto -m "not slow"
 
-test: ## tests and doctests
+test: ## the default suite and doctests
+	$(PYTHON) -m pytest -n auto -m "not slow"
+
+test-all: ## slow tests, too
 	$(PYTHON) -m pytest -n auto
 
 format: ## rewrite in the project's style
