@@ -51,6 +51,7 @@ def test_every_cell_runs(names):
     assert len(names["comparison"]) == 6
 
 
+@pytest.mark.slow("::test_what_is_committed_was_run_in_order_and_names_no_machine")
 def test_results_display_as_tables_and_figures(names):
     shown = names["result"]._repr_html_()
     assert shown.count("<table") == 2

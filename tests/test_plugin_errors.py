@@ -7,6 +7,8 @@ import sys
 import pandas as pd
 import pytest
 
+from tests.thinned import thinned
+
 MODULE = """
 import sys
 from dataclasses import dataclass
@@ -92,7 +94,7 @@ def settings(place):
     return ("--set", PLACES[place])
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", thinned(PLACES))
 @pytest.mark.parametrize("raises", RAISED)
 def test_what_a_plugin_raises_is_one_line_with_its_place(folder, command, place, raises):
     write(folder, place, raises)

@@ -69,6 +69,7 @@ def test_anonymity_by_both_variants_and_over_passes():
         account_anonymity(local_epsilon=1, num_reports=9, eta_max=0, alphabet_size=2)
 
 
+@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
 def test_fewer_clients_than_a_plan_needs_miss_its_target():
     plan = LayeredPlan(layers=3, max_items=2, oracle="grr")
     found = account_plan(plan, central_epsilon=1.0, delta=1e-6, local_epsilon=4.0)
@@ -85,6 +86,7 @@ def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
     assert found.to_dict()["reason"] == found.reason != ""
 
 
+@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
 def test_plans_of_a_protocol_share_all_clients_out():
     plans = plans_of(LdpTrieHH(depth=4, passes=1, max_items=1))
     found = account_plan(plans, central_epsilon=1.0, delta=1e-6, clients=40_000, title="mine")

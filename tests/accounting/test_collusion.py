@@ -149,6 +149,7 @@ def numbers(report, *, trust: str):
     ]
 
 
+@pytest.mark.slow("::test_gboards_point_with_an_honest_share")
 @pytest.mark.parametrize("oracle", thinned(["ss", "grr"]))
 def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
     plan = LayeredPlan(layers=3, max_items=1, oracle=oracle, domain_size=50)(3_000, 3.0)
@@ -227,7 +228,7 @@ def test_shares_that_colluders_tell_count_as_missing(noise):
     }  # fmt: skip
 
 
-@pytest.mark.slow("::test_a_plan_claims_what_that_of_the_honest_clients_does")
+@pytest.mark.slow("::test_gboards_point_with_an_honest_share")
 def test_servers_own_noise_does_not_rest_on_clients():
     collusion = Collusion(colluders=900, num_clients=1_000)
     for protocol in (
@@ -306,7 +307,7 @@ def test_a_plan_is_searched_for_with_an_honest_share():
         )
 
 
-@pytest.mark.slow("::test_a_plan_claims_what_that_of_the_honest_clients_does")
+@pytest.mark.slow("::test_gboards_point_with_an_honest_share")
 def test_users_count_honest_clients_with_all_their_reports():
     asked = {"local_epsilon": 3.0, "max_items": 2, "delta": 1e-3}
     found = account_user(**asked, num_clients=1_000, honest_share=0.29)

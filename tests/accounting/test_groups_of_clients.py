@@ -73,7 +73,7 @@ def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart)
     assert exact_delta(ours, best.epsilon / 4) > DELTA
 
 
-@pytest.mark.slow("::test_the_least_answers_count_in_their_own_group")
+@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
 @pytest.mark.parametrize(("oracle", "max_items"), [("sue", 1), ("sue", 2), ("ss", 1)])
 def test_each_bound_is_the_larger_one_of_the_two_groups_own_accounts(oracle, max_items):
     settings = {"oracle": oracle, "max_items": max_items}
@@ -126,6 +126,7 @@ def test_a_group_too_small_for_amplification_has_its_local_epsilon():
     assert best.epsilon == 4.0
 
 
+@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
 def test_the_least_answers_count_in_their_own_group():
     ours = plan((5_000, 9_000, 9_000))
     found = claims(ours.accepting(lambda clients: 200 if clients == 5_000 else clients))
@@ -146,7 +147,7 @@ def test_groups_are_told_apart_only_where_others_share_their_clients():
         assert one.groups == (one,)
 
 
-@pytest.mark.slow("::test_the_least_answers_count_in_their_own_group")
+@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
 def test_second_opinions_are_on_the_bound_of_the_group_that_is_worst(monkeypatch):
     asked = []
     monkeypatch.setattr(

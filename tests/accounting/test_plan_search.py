@@ -79,6 +79,7 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     assert claimed(plan_at(found - 1, **options), unit, found - 1) > 0.7
 
 
+@pytest.mark.slow("::test_wrong_targets_are_named")
 @pytest.mark.parametrize(
     ("name", "unit"),
     thinned(
@@ -92,7 +93,7 @@ def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
 
-@pytest.mark.slow("::test_what_a_search_asks_is_what_the_whole_report_claims")
+@pytest.mark.slow("::test_wrong_targets_are_named")
 @pytest.mark.parametrize("start", [1, 10**6])
 def test_where_a_search_starts_makes_no_difference(start):
     target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}

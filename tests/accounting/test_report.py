@@ -99,6 +99,7 @@ def test_local_guarantees_are_pure_and_multiply_by_the_items(report):
     assert report.best("item", "local").theorem == "Sun et al. (2024), Theorem 1"
 
 
+@pytest.mark.slow("::test_anonymity_is_by_layer_and_over_passes")
 def test_item_level_is_the_maximum_over_layers(report):
     item = by_method(report, "item", "central")
     n = 2000 * ITEMS

@@ -159,6 +159,7 @@ def test_every_composition_of_a_ledger_is_held_to_the_lower_bound():
             opinion_on_charges([charge], [50], delta=1e-6, stated=wrong)
 
 
+@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
 def test_where_fedhh_states_nothing_there_is_no_difference():
     nothing = NotApplicable("too small")
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
@@ -192,6 +193,7 @@ def test_too_many_or_too_few_records_are_refused():
 POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
 
 
+@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
 @pytest.mark.parametrize(
     ("protocol", "claims"),
     thinned([
@@ -238,7 +240,7 @@ def test_a_run_has_an_opinion_on_each_epsilon_that_it_composed(protocol, claims)
         assert each.lower > 0.98 * each.upper
 
 
-@pytest.mark.slow("::test_a_run_has_an_opinion_on_each_epsilon_that_it_composed")
+@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
 def test_the_precision_of_a_run_is_that_of_its_opinion():
     bound = shuffle_bound("clones", local_epsilon=2.0, num_reports=500)
     uses = [Use(bound=bound, times=20)]

@@ -100,6 +100,7 @@ def test_composing_the_pair_of_all_reports_would_be_wrong():
         assert randomized_response_of_one_user(epsilon, **case) <= truth
 
 
+@pytest.mark.slow("::test_a_slightly_worse_cohort_counts")
 def test_the_shortcut_cannot_be_asked_for():
     assert "num_reports" not in inspect.signature(user_level_epsilon).parameters
     asked = []

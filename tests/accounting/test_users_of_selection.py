@@ -11,6 +11,7 @@ import pytest
 from fedhh.accounting import account_user, user_level_epsilon
 from fedhh.accounting.bounds.selection import paper_subset_size
 from tests.accounting.brute_force import add_report, subset_selection_distribution
+from tests.thinned import thinned
 
 
 def shuffles(distribution, others, own):
@@ -34,7 +35,9 @@ def exact_delta(first, second, epsilon):
     return max(float(np.maximum(a - x * b, 0).sum()) for a, b in ((first, second), (second, first)))
 
 
-@pytest.mark.parametrize(("local_epsilon", "members"), [(1.0, 1), (2.0, 1), (3.0, 1), (0.7, 2)])
+@pytest.mark.parametrize(
+    ("local_epsilon", "members"), thinned([(1.0, 1), (2.0, 1), (3.0, 1), (0.7, 2)], keep=3)
+)
 @pytest.mark.parametrize("others", ["dummies", "words", "both"])
 def test_bounds_are_above_every_client_among_many(local_epsilon, members, others):
     # Values: the dummy 0, the words 1 and 2. 80 clients with two contributions each.
@@ -134,6 +137,7 @@ CASE = {"local_epsilon": 4.0, "num_clients": 500, "delta": 1e-6}
 DUMMY, OLD, NEW = 0, list(range(1, 11)), list(range(11, 21))
 
 
+@pytest.mark.slow("::test_bounds_are_above_every_client_among_many")
 @pytest.mark.parametrize(
     ("weights", "before", "after", "at_least"),
     [
@@ -244,6 +248,7 @@ def whole_shuffle(values, *, local_epsilon, apart, size):
     return counts
 
 
+@pytest.mark.slow("::test_bounds_are_above_every_client_among_many")
 @pytest.mark.parametrize("held", ["dummies", "another word", "new words"])
 def test_bounds_hold_for_clients_whose_words_differ(held):
     # Five dummies of one of two clients turn into five words: all ten reports, exactly.
@@ -274,6 +279,9 @@ def test_bounds_hold_for_clients_whose_words_differ(held):
         assert exact_delta(first, second, 0.25 * found.epsilon) > delta
 
 
+@pytest.mark.slow(
+    "::test_one_density_for_all_subsets_without_both_values_is_below_what_numbers_tell"
+)
 def test_a_window_of_collections_costs_more_than_one_and_less_than_its_sum():
     asked = {"local_epsilon": 3.0, "num_clients": 5000, "max_items": 4, "delta": 1e-6}
     found = [account_user(**asked, rounds=rounds) for rounds in (1, 7)]

@@ -154,6 +154,7 @@ def test_a_file_that_is_too_small_has_that_for_a_verdict(command, tmp_path):
     assert "clients" in facts["verdict"]["refusal"]
 
 
+@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
     rows = [f"{user},{'LOL' if user % 2 else 'lol'},2\n" for user in range(5_000)]
     (tmp_path / "p.csv").write_text("client_id,token,n\n" + "".join(rows))
@@ -213,6 +214,7 @@ def test_a_long_line_is_wrapped_and_never_cut(width, capsys):
     assert all(len(row) <= width for row in printed.splitlines())
 
 
+@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_preparation_prints_its_whole_warning(command, tmp_path):
     words = " ".join(f"привет{'а' * i}" for i in range(12))
     (tmp_path / "p.csv").write_text(f"Sender;Message\na;{words} \U0001f602\nb;\U0001f602\n")

@@ -92,6 +92,7 @@ def test_units_at_the_same_time_are_named_and_a_note_follows(terminal):
         assert progress.line().endswith(" left, 1 failed")
 
 
+@pytest.mark.slow("::test_units_have_a_share_and_phases_stand_in_their_place")
 def test_a_phase_of_known_length_has_its_own_share():
     heard = []
 

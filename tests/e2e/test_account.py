@@ -98,6 +98,7 @@ def test_a_domain_of_two_values_has_no_attack_but_bounds(answer, fedhh):
     assert fedhh("account", "shuffle", *words)[0] == 0
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_user_level_is_the_smaller_of_groups_and_slots(answer):
     found = answer(
         "account", "user", "--local-epsilon", "6", "--clients", "2000", "--max-items", "3",
@@ -112,6 +113,7 @@ def test_user_level_is_the_smaller_of_groups_and_slots(answer):
     assert found["bounds"]["blanket"]["epsilon"] < found["bounds"]["clones"]["epsilon"]
 
 
+@pytest.mark.slow("::test_shuffle_states_every_bound_of_gboards_case")
 def test_anonymity_of_gboards_case_is_none_as_printed_and_49_corrected(answer):
     sizes = ("--reports", "30000000", "--eta-max", "10000", "--alphabet-size", "100")
     found = answer("account", "anonymity", "--local-epsilon", "10", *sizes)
@@ -271,6 +273,7 @@ def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
     assert (tmp_path / "b.png").read_bytes() == b"old"
 
 
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     code, out, _ = fedhh("account", "shuffle", *GBOARD_SS)
@@ -288,7 +291,7 @@ SS = "account shuffle --local-epsilon 6 --reports 20000 --oracle ss --domain-siz
 USER = "account user --local-epsilon 2 --clients 500 --max-items 5 --delta 1e-6"
 
 
-@pytest.mark.slow("::test_tables_name_each_bound_with_its_source")
+@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 @pytest.mark.parametrize(
     ("line", "of", "without"),
     [(SS, "epsilon", ["closed_form"]), (USER, "slots", [])],

@@ -52,6 +52,7 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
     monkeypatch.setattr(imported, name, write)
 
 
+@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
 @pytest.mark.parametrize(
     ("module", "name", "after", "file"),
     thinned(
@@ -85,7 +86,7 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
 FIGURES = "fedhh.experiments.report.style"
 
 
-@pytest.mark.slow("::test_what_cannot_be_resumed_is_to_be_given_again")
+@pytest.mark.slow("::test_a_read_only_directory_is_not_resumed")
 def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_path, monkeypatch):
     # One for each run is enough.
     monkeypatch.setattr(
@@ -127,6 +128,7 @@ def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, mon
     assert (tmp_path / "cut" / "result.json").exists()
 
 
+@pytest.mark.slow("::test_a_read_only_directory_is_not_resumed")
 @pytest.mark.parametrize(
     "words", thinned([("report", "whole"), ("-q", "plot", "whole")], single=True), ids=" ".join
 )

@@ -46,6 +46,7 @@ def printed(command, tmp_path):
     return call
 
 
+@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 @pytest.mark.parametrize(("line", "tables"), thinned(COMMANDS.values()), ids=COMMANDS)
 def test_every_format_has_the_same_tables(printed, line, tables):
     read = [list(csv.DictReader(io.StringIO(each))) for each in printed(line, "csv").split("\n\n")]
@@ -78,6 +79,7 @@ def test_what_stands_between_tables_is_a_paragraph_of_markdown(printed):
 ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --devices 50"
 
 
+@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 @pytest.mark.parametrize(
     ("line", "name", "start"),
     thinned(
@@ -104,7 +106,7 @@ def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start
         assert f"Wrote {tmp_path / name}\n" in done.stdout
 
 
-@pytest.mark.slow("::test_every_format_has_the_same_tables")
+@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 def test_a_run_ends_with_its_tables_as_they_are_shown_again(command, tmp_path):
     small = "run small --workers 0 --set population.clients=2000 --set protocol.depth=3"
     for how in ("csv", "latex"):

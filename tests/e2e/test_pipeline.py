@@ -37,6 +37,7 @@ def test_it_ends_with_a_table_of_its_use_cases(done):
     assert "at delta 1e-10" in flat
 
 
+@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_it_leaves_whole_files(done):
     directory, _ = done
     names = {path.name for path in directory.iterdir()}

@@ -24,6 +24,7 @@ def finished(run_with_baseline):
     return run_with_baseline[0].parent
 
 
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is(run_with_baseline):
     directory, seen = run_with_baseline
     lines = seen.splitlines()
@@ -44,6 +45,7 @@ def test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is(run_with_b
     assert shown == words[1:11]
 
 
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_baseline, finished):
     directory, _ = run_with_baseline
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
@@ -61,7 +63,7 @@ def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_bas
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
     command, run_with_baseline, finished, monkeypatch
 ):
@@ -95,7 +97,7 @@ def test_show_gives_programs_what_the_run_gave_them(command, run_with_baseline, 
     assert shown == json.loads((directory / "result.json").read_text())
 
 
-@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     command, refused, run_with_baseline, finished
 ):
@@ -116,7 +118,7 @@ def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     assert "which has one table" in refused("show", str(directory), "--table", "summary")
 
 
-@pytest.mark.slow("::test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is")
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, tmp_path):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     words = ("sweep", "mine.toml", "--set", "sweep.axes.privacy.local_epsilon=[4,8]")
@@ -168,7 +170,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     assert "holds another sweep" in other.stderr
 
 
-@pytest.mark.slow("::test_a_run_ends_in_at_most_sixty_lines_that_say_where_the_rest_is")
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_a_sweep_that_has_nothing_to_draw_says_so_and_ends_well(command, tmp_path, monkeypatch):
     def refuse(directory):
         raise InputError(f"{directory}: no numbers to draw in coverage.")
@@ -220,7 +222,7 @@ def test_the_schema_knows_every_key(command):
     assert "eta_max" in json.dumps(schema)
 
 
-@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
+@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
     command, refused, run_with_baseline, finished, tmp_path
 ):

@@ -148,6 +148,7 @@ def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or
     assert one == two
 
 
+@pytest.mark.slow("::test_the_current_folder_serves_without_a_config")
 def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
     (folder / "sweep.toml").write_text(SWEPT)
     call("sweep", "sweep.toml", "--out", "one")

@@ -106,6 +106,7 @@ READ = [
 ]
 
 
+@pytest.mark.slow("::test_what_is_shown_without_the_code_is_what_the_run_stated")
 @pytest.mark.parametrize("command", thinned(READ, single=True), ids=" ".join)
 def test_a_directory_is_read_without_running_its_code(sent, received, command, capsys):
     call(*(received / part if (received / part).is_dir() else part for part in command))
@@ -136,6 +137,7 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     assert not (sent / MARK).exists()
 
 
+@pytest.mark.slow("::test_what_is_shown_without_the_code_is_what_the_run_stated")
 @pytest.mark.parametrize(
     "command",
     thinned(
@@ -187,6 +189,7 @@ def test_code_outside_the_current_directory_or_of_others_is_asked_about(
     assert not (sent / MARK).exists()
 
 
+@pytest.mark.slow("::test_code_outside_the_current_directory_or_of_others_is_asked_about")
 def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, received):
     call("run", "--config", received / "run.toml", "--out", "new", "-q")
     assert (sent / MARK).exists()

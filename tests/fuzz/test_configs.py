@@ -88,6 +88,7 @@ def damaged(tables: list[dict[str, Any]], texts: list[str], rng: random.Random) 
     return mutate_bytes(rng.choice(texts).encode(), rng) if data is None else data
 
 
+@pytest.mark.slow("::test_damaged_sweeps")
 def test_damaged_configurations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Record
 ):

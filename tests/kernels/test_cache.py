@@ -99,6 +99,7 @@ def test_a_place_that_cannot_be_made_costs_one_line(tmp_path, monkeypatch, caplo
     assert str(tmp_path / "file") in line
 
 
+@pytest.mark.slow("::test_a_damaged_file_costs_one_line_and_is_written_again")
 def test_a_full_disk_costs_one_line_and_leaves_no_part_of_a_file(monkeypatch, caplog):
     def write_half(path: Path, content: bytes) -> int:
         with path.open("wb") as file:

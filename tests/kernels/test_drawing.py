@@ -168,6 +168,9 @@ def draw_many(table, size, number=0):
     return ranks
 
 
+@pytest.mark.slow(
+    "::test_poisson_numbers_follow_their_distribution_and_neighboring_distributions_fail"
+)
 def test_ranks_follow_their_distribution_and_neighboring_distributions_fail():
     head, size = 20, 2_000_000
     table = power_law(head, 0.9, 1.4)
@@ -244,7 +247,7 @@ def draw_typed(distribution, size):
     return np.array([typed_words(state, distribution) for _ in range(size)]).T
 
 
-@pytest.mark.slow("::test_words_are_copied_as_often_as_the_rule_says")
+@pytest.mark.slow("::test_columns_hold_every_rank_once_and_are_narrow")
 def test_numbers_of_words_are_rounded_and_clipped_log_normals():
     distribution = CHAT._replace(log_mean=2.0, log_sd=0.7, min_words=2, max_words=40)
     words, _ = draw_typed(distribution, 100_000)
@@ -260,6 +263,7 @@ def test_numbers_of_words_are_rounded_and_clipped_log_normals():
         assert p_value(observed, chances(*wrong)) < ALPHA
 
 
+@pytest.mark.slow("::test_columns_hold_every_rank_once_and_are_narrow")
 def test_shares_are_log_normal_at_most_one_and_independent_of_lengths():
     distribution = CHAT._replace(log_mean=10.0, log_sd=0.5, log_share_mean=-0.5, log_share_sd=0.5)
     words, shares = draw_typed(distribution, 100_000)
@@ -276,6 +280,7 @@ def test_shares_are_log_normal_at_most_one_and_independent_of_lengths():
     assert p_value(quadrants.ravel(), np.full(4, 0.25)) > ALPHA
 
 
+@pytest.mark.slow("::test_columns_hold_every_rank_once_and_are_narrow")
 def test_words_are_copied_as_often_as_the_rule_says():
     distribution = CHAT._replace(adoption=1.0, log_share_mean=-1.0)
     clients = np.arange(3000)

@@ -97,6 +97,7 @@ def binned(distribution: np.ndarray, draws: np.ndarray, bins: int = 24):
     return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
+@pytest.mark.slow("::test_correlated_reports_would_be_caught")
 @pytest.mark.parametrize("route", thinned(ROUTES))
 @pytest.mark.parametrize(("s", "d", "p"), [(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)])
 def test_long_calls_sum_independent_reports(route, s, d, p):

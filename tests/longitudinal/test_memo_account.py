@@ -15,6 +15,7 @@ from fedhh.validation import InputError
 from tests.thinned import thinned
 
 
+@pytest.mark.slow("::test_answers_are_made_by_name")
 @pytest.mark.parametrize("name", thinned(ANSWERS))
 def test_every_answer_is_accounted_by_its_name(name):
     found = account_memo(name, local_epsilon=2.0, days=3)

@@ -115,7 +115,7 @@ def test_no_sketch_size_goes_below_the_floor():
     assert floor < deviation(zipf_histogram(), 9, cells=2**19, hashes=2**10) < 1.002 * floor
 
 
-@pytest.mark.slow("::test_the_deviation_surface_is_the_papers_figure")
+@pytest.mark.slow("::test_the_deviation_by_size_is_the_papers_figure")
 def test_simulated_errors_lie_on_the_surface():
     # One run at the figure's population and one of its sizes. The rarer items have all but the
     # same error distribution, and there are thousands of them.

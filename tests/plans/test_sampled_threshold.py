@@ -52,6 +52,7 @@ def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(n, m
     assert math.isinf(claimed(n, m, threshold, rounds=1, delta=0.999 * float(shows))[0])
 
 
+@pytest.mark.slow("::test_what_keeps_nothing_costs_nothing_and_asking_all_hides_nothing")
 @pytest.mark.parametrize(
     ("n", "epsilon", "delta"), thinned([(1_000, 2.75, 1e-10), (300, 4.0, 1e-5), (600, 6.0, 1e-3)])
 )
@@ -127,6 +128,7 @@ def test_what_keeps_nothing_costs_nothing_and_asking_all_hides_nothing():
     assert triehh_epsilon(**everybody, delta=0.5) == math.inf
 
 
+@pytest.mark.slow("::test_what_keeps_nothing_costs_nothing_and_asking_all_hides_nothing")
 @pytest.mark.parametrize(("epsilon", "delta"), thinned([(0.5, 1e-6), (2.0, 1e-10)]))
 def test_parameters_are_best_among_their_neighbors_within_the_target(epsilon, delta):
     target = {"num_clients": 200_000, "num_rounds": 11, "delta": delta}

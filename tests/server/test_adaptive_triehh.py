@@ -103,17 +103,20 @@ def test_each_component_that_works_by_itself_changes_the_run(clients, component)
 
 @pytest.mark.parametrize(
     "component",
-    [
-        {"eta_max": "auto"},
-        {"front_loaded": False},
-        {"terminated_beyond_eta": False},
-        {"requery_words": False},
-        {"public_words": "none"},
-        {"public_context": 3},
-        {"known_words": named_list("none")},
-        {"learn_symbols": False},
-        {"false_discovery_rate": 0.0},
-    ],
+    thinned(
+        [
+            {"eta_max": "auto"},
+            {"front_loaded": False},
+            {"terminated_beyond_eta": False},
+            {"requery_words": False},
+            {"public_words": "none"},
+            {"public_context": 3},
+            {"known_words": named_list("none")},
+            {"learn_symbols": False},
+            {"false_discovery_rate": 0.0},
+        ],
+        keep=3,
+    ),
 )
 def test_each_component_that_is_turned_on_or_off_changes_the_run(clients, component):
     def observed(protocol):
@@ -238,6 +241,7 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
     assert (in_all[returned] > by_chance[returned] + 1).all()
 
 
+@pytest.mark.slow("::test_found_words_are_asked_about_in_all_later_layers")
 def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
     # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
     many = small_population(100_000, num_words=1_000, words_per_client=2)

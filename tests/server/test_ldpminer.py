@@ -92,6 +92,7 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
     assert {each.padded_size for each in others[:2]} == {3}
 
 
+@pytest.mark.slow("::test_the_loop_refuses_the_size_from_clients_of_other_rounds")
 def test_the_size_counts_as_no_further_use_of_a_client(baskets):
     result = fedhh.simulate(miner(local_epsilon=6.0), baskets, seed=0)
     assert result.cost["rounds"] == 3

@@ -54,6 +54,7 @@ GRID = product(
 )
 
 
+@pytest.mark.slow("::test_bad_floors_are_refused")
 def test_every_plan_dominates_that_of_ldp_triehh():
     for num_clients, max_items, epsilon, alphabet in GRID:
         same = {"max_items": max_items, "local_epsilon": epsilon, "alphabet": alphabet}

@@ -92,6 +92,7 @@ def test_without_edges_nothing_is_found(population):
     assert len(state.history) == 1
 
 
+@pytest.mark.slow("::test_bad_settings_are_refused_before_anything_runs")
 def test_a_record_costs_the_sum_of_its_three_reports(population):
     plan = SMALL.plan
     assert plan.epsilons == (5.0, 5.0, 5.0)

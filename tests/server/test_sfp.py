@@ -154,6 +154,7 @@ def test_hash_functions_belong_to_the_hash_seed():
     assert first.word_oracle.params["hash_seed"] != first.fragment_oracle.params["hash_seed"]
 
 
+@pytest.mark.slow("::test_hash_functions_belong_to_the_hash_seed")
 @pytest.mark.parametrize(
     "protocol",
     thinned(

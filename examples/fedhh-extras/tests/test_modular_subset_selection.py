@@ -44,6 +44,7 @@ TINY = [
 ORACLES = [ModularSubsetSelection(epsilon=e, domain_size=s) for e, s in ORACLE_CASES]
 
 
+@pytest.mark.slow("::test_equations_and_traces_are_those_of_the_whole_matrix")
 @pytest.mark.parametrize(
     ("oracle", "check"), [(o, c) for o in ORACLES for c in oracle_checks(o)], ids=str
 )
@@ -89,6 +90,7 @@ def test_values_have_different_variances_that_only_the_placement_evens_out():
     assert others.max() > 1.2 * others.min()
 
 
+@pytest.mark.slow("::test_equations_and_traces_are_those_of_the_whole_matrix")
 def test_drawn_and_sampled_aggregates_follow_the_distribution():
     oracle = TINY[1]
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from fedhh.accounting import Clones, group_epsilon, subset_selection_blanket
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
 from tests.accounting.exact_losses import Shift, delta_of_shift
+from tests.thinned import thinned
 
 BOUND = Clones(local_epsilon=6.0, num_reports=10**5)
 
@@ -33,7 +34,7 @@ def test_the_inequality_holds_for_any_distributions_and_any_epsilons():
     assert tightest > 0.5
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7, 60])
+@pytest.mark.parametrize("steps", thinned([1, 2, 7, 60], keep=2))
 def test_unequal_steps_are_never_worse_than_the_best_equal_ones(steps):
     delta = 1e-8
     found = group_epsilon(BOUND, steps=steps, delta=delta)

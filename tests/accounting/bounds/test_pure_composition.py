@@ -98,6 +98,7 @@ def test_randomized_response_is_the_worst_of_its_epsilon() -> None:
         assert delta < delta_of_responses({epsilon: count}, at)
 
 
+@pytest.mark.slow("::test_optimal_composition_is_the_exact_sum_over_binomials")
 def test_optimal_composition_is_at_most_the_sum() -> None:
     rng = np.random.default_rng(5)
     improved = 0

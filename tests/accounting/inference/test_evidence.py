@@ -75,6 +75,7 @@ def test_all_probabilities_at_once_are_those_of_each_value(name):
     assert found == pytest.approx(FrequencyOracle.log_probs(oracle, reports, values), abs=1e-9)
 
 
+@pytest.mark.slow("::test_all_probabilities_at_once_are_those_of_each_value")
 def test_all_probabilities_of_a_long_report():
     oracle = make_oracle(
         OracleSpec(name="cms", epsilon=4.0, params={"num_cells": 200, "num_hashes": 64}), 500

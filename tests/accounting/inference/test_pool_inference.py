@@ -73,6 +73,7 @@ def test_reports_never_tell_more_than_all_their_epsilons_allow(name):
     assert not found.refuted
 
 
+@pytest.mark.slow("::test_reports_never_tell_more_than_all_their_epsilons_allow")
 def test_more_reports_polarization_and_epsilon_tell_more():
     rng = np.random.default_rng(7)
 

@@ -17,6 +17,7 @@ from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
+from tests.thinned import thinned
 
 TARGET = "feedba"
 NUM_FAKES = 250
@@ -74,7 +75,7 @@ class WithFakes(InProcessExecutor):
             yield honest.merge(Answer(aggregate=fake))
 
 
-@pytest.mark.parametrize("way", ["promote", "random-reports"])
+@pytest.mark.parametrize("way", thinned(["promote", "random-reports"]))
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_crafted_reports_bring_a_word_in(name, way, population):
     assert TARGET not in population.lexicon.words

@@ -52,6 +52,7 @@ def test_a_list_of_another_language_than_wordfreqs_is_refused():
         named_words(KnownWords(name="mine", words=frozenset(["word"]), language="xx"))
 
 
+@pytest.mark.slow("::test_words_have_the_symbols_of_the_known_ones_and_one_form")
 def test_too_few_known_words_are_refused():
     few = KnownWords(name="few", words=frozenset(["merhaba", "istanbul"]), language="tr")
     with pytest.raises(InputError, match=r"at least 1,000 known words .* got 2 in few; set popul"):

@@ -67,6 +67,7 @@ def same(a, b):
     assert np.array_equal(a.word_clients, b.word_clients)
 
 
+@pytest.mark.slow("::test_words_are_left_out_as_of_a_population_in_memory")
 def test_it_has_the_clients_of_the_synthetic_population_in_another_order(directory):
     population = open_prepared(directory)
     drawn = fedhh.synthetic_population("chat", CLIENTS, seed=0)
@@ -274,6 +275,7 @@ def test_a_manifest_that_is_no_table_is_refused(copy, content):
         open_prepared(copy)
 
 
+@pytest.mark.slow("::test_columns_that_contradict_each_other_are_refused_where_they_are_read")
 def test_flipped_bytes_are_refused_or_read_as_numbers(copy):
     rng = np.random.default_rng(0)
     refused = 0

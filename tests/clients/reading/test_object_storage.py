@@ -68,7 +68,7 @@ def parts(tmp_path_factory, server):
     return folder
 
 
-@pytest.mark.slow("::test_clients_of_an_address_are_those_of_its_copy")
+@pytest.mark.slow("::test_a_copy_is_made_once_for_each_content")
 def test_files_of_a_bucket_are_prepared_as_those_here(server, parts, tmp_path):
     address = f"s3://words/parts?{server[1]}"
     prepare_files([parts], tmp_path / "here", Layout(), salt="s", memory=None)
@@ -78,6 +78,7 @@ def test_files_of_a_bucket_are_prepared_as_those_here(server, parts, tmp_path):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
+@pytest.mark.slow("::test_a_copy_is_made_once_for_each_content")
 def test_clients_of_an_address_are_those_of_its_copy(server, parts, tmp_path, cache):
     system, options = server
     read = read_population(parts.parent / "all.parquet")

@@ -190,6 +190,7 @@ def test_a_signal_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
 
+@pytest.mark.slow("::test_a_manifest_that_could_not_be_read_is_not_written")
 def test_however_many_sources_there_are_the_manifest_can_be_read(tmp_path):
     folder = tmp_path.joinpath(*["d" * 200] * 15)
     folder.mkdir(parents=True)

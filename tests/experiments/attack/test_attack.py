@@ -30,7 +30,7 @@ def found():
     return attack("small", settings=SMALL, vary=("privacy.local_epsilon=4,8",), runs=2)
 
 
-@pytest.mark.slow("::test_the_same_seed_finds_the_same")
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_more_privacy_needs_more_fake_clients_for_the_same_noise(found):
     at_4, at_8 = found.each
     assert (at_4.settings, at_8.settings) == (
@@ -57,7 +57,7 @@ def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(foun
     assert "above 1,000" in AttackResult(population="p", each=(honest,)).table().render("csv")
 
 
-@pytest.mark.slow("::test_the_same_seed_finds_the_same")
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_json_and_table_say_the_same(found):
     content = json.loads(json.dumps(found.to_dict()))
     assert [one["needed"]["0.5"]["clients"] for one in content["attacks"]] == [
@@ -68,6 +68,7 @@ def test_json_and_table_say_the_same(found):
     assert str(found.each[0].needed(0.95).clients) in table.replace(",", "")
 
 
+@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
 def test_the_same_seed_finds_the_same(found):
     again = attack("small", settings=SMALL, vary=("privacy.local_epsilon=8",), runs=2)
     assert again.each[0].doses == found.each[1].doses

@@ -41,6 +41,7 @@ def test_fakes_at_random_positions_are_enumerated_exactly():
     assert survival(cuts, fakes=0, num_clients=total) < exact
 
 
+@pytest.mark.slow("::test_gboards_layers_let_three_fake_devices_through")
 def test_votes_of_crafted_and_honest_reports_survive_as_often():
     oracle = SubsetSelection(epsilon=2.0, domain_size=60)
     clients, items, fakes, target = 40, 3, 4, 7

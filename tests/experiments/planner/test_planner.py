@@ -83,6 +83,7 @@ def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
         assert cost["rounds"] <= 8
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
     by = costs(made.goal).values()
 
@@ -166,7 +167,7 @@ def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
 
 
-@pytest.mark.slow("::test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken")
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
     found = fedhh.plan(
         settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
@@ -188,6 +189,7 @@ def test_the_smaller_of_two_epsilons_decides():
     assert with_guarantee(config, loose, 12_000).privacy.local_epsilon == alone
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken():
     goal = Goal(unit="item", central_epsilon=90.0)
     config = parse_config({"population": {"clients": 12_000}}, "test")
@@ -224,7 +226,7 @@ def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.slow("::test_rounds_that_can_be_asked_at_once_take_one_day")
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_the_nearest_epsilon_that_is_named_can_be_met():
     asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
     with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
@@ -271,6 +273,7 @@ def test_trust_models_follow_from_plans():
     assert set(found.values()) == {"local"}
 
 
+@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
 def test_rounds_that_can_be_asked_at_once_take_one_day():
     pem = fedhh.Pem(max_items=1).settle(num_clients=20_000, seed=0)
     assert len(pem.plan.layers) > 1

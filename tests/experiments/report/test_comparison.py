@@ -188,6 +188,7 @@ def test_runs_are_compared_with_their_own_numbers():
     )
 
 
+@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
 def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
     config = load_config(
         settings=[
@@ -231,6 +232,7 @@ def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole
     assert set(names.values()) == set(PROTOCOLS) - {"svsm", *TRUST_MODELS}
 
 
+@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
 @pytest.mark.parametrize(
     "name", thinned(["field", "field-quick", "field-central", "best-settings"])
 )

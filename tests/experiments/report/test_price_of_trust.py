@@ -78,6 +78,7 @@ def drawn(table, description, **asked) -> dict[str, Figure | str]:
     return figures_of(table, description, "here", Drawing(metrics=("coverage",), **asked))
 
 
+@pytest.mark.slow("::test_clients_that_results_say_are_too_many_are_not_drawn")
 def test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust(population):
     figures = drawn(*results(population))
     assert next(iter(figures)) == "price_of_trust"
@@ -114,6 +115,7 @@ def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
         assert not one.overlaps(other)
 
 
+@pytest.mark.slow("::test_damaged_results_have_no_bound")
 def test_the_dashed_line_is_the_bound_on_the_sweeps_own_clients(population):
     figure = drawn(*results(population))["price_of_trust"]
     (dashed,) = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
@@ -136,6 +138,7 @@ def test_a_setting_that_cells_have_stands_in_place_of_the_files(population):
     assert bound.coverage == central_bound(*results(population), EPSILONS).coverage
 
 
+@pytest.mark.slow("::test_damaged_results_have_no_bound")
 @pytest.mark.parametrize(
     ("settings", "why"),
     thinned(
@@ -174,6 +177,7 @@ def test_damaged_results_have_no_bound(population, column, value):
     assert central_bound(table.assign(**{column: value}), description, EPSILONS).why_not
 
 
+@pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
 @pytest.mark.parametrize("protocols", thinned(["3", "{tee = 4}", "{tee = {name = 7}}"]))
 def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
     table, description = results(population)

@@ -76,6 +76,7 @@ def test_every_discovery_is_a_point_and_the_legends_counts_add_up_to_all(epsilon
     assert nobody == len(found) - held
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure():
     found, axes = estimates("privacy.local_epsilon=5")
     left, right = axes.get_xlim()
@@ -97,7 +98,7 @@ def test_figures_say_the_protocol_and_its_epsilons():
     assert title.count("seed 0") == 1
 
 
-@pytest.mark.slow("::test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure")
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
     assert axes.get_ylabel() == "estimated contributors ± 1.96 std. errors"
@@ -141,6 +142,7 @@ def adaptive() -> RunResult:
     )[1]  # fmt: skip
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: RunResult):
     layers = adaptive.layers
     assert (layers["kept_by"] == "posterior").any()
@@ -153,6 +155,7 @@ def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: Run
         assert "votes of all rounds" in figure.get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_the_validation_round_is_no_layer(adaptive: RunResult):
     layers = adaptive.layers[adaptive.layers["kept_by"] == "posterior"]
     last = adaptive.layers.iloc[-1]
@@ -176,7 +179,7 @@ def test_the_validation_round_is_no_layer(adaptive: RunResult):
     assert f"before it {covered[-1]:.1%}" in label
 
 
-@pytest.mark.slow("::test_the_validation_round_is_no_layer")
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_thresholds():
     _, result = run_of("protocol.false_discovery_rate=0.05", "protocol.passes=2")
     figure = figures(result)["trie_by_layer"]
@@ -187,7 +190,7 @@ def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_threshold
     assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow("::test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure")
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
         note = drawn.get_supxlabel().replace("\n", " ")

@@ -193,6 +193,7 @@ def test_a_paired_gain_needs_one_row_per_seed():
 FOUR = '"protocol.eta_max" = [50, 100]\n' + TABLE_1
 
 
+@pytest.mark.slow("::test_the_horizontal_axis_is_not_the_setting_of_the_lines")
 def test_lines_of_one_setting_are_split_by_all_others_and_say_so(tmp_path):
     table, description = read_labeled_results(made(tmp_path / "a", EPSILONS + FOUR))
     layout = choose_layout(table, description["axes"], by=SAMPLER)
@@ -281,6 +282,7 @@ def test_a_list_is_a_setting_as_any_other(tmp_path):
     assert files_of(directory, metrics=["coverage"])
 
 
+@pytest.mark.slow("::test_a_table_without_a_title_begins_with_its_head")
 def test_rows_are_in_the_order_of_the_file_whatever_its_values_are(tmp_path):
     axes = """
     [sweep.axes]

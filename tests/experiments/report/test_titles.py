@@ -95,6 +95,7 @@ def test_short_labels_stay_and_long_ones_stay_apart():
     assert short[0].endswith("1")
 
 
+@pytest.mark.slow("::test_short_labels_stay_and_long_ones_stay_apart")
 @pytest.mark.parametrize(
     "layout",
     thinned(
@@ -123,6 +124,7 @@ def test_long_labels_with_dollars_draw_without_a_warning(layout: Layout):
     quietly(draw_tradeoff(rows(), layout, title=TITLE)) if layout.x else None
 
 
+@pytest.mark.slow("::test_short_labels_stay_and_long_ones_stay_apart")
 def test_a_map_of_a_setting_with_a_long_name():
     name = f"protocol.{LONG}"
     table = rows(**{name: 3}).assign(**{name: lambda t: t["seed"]})
@@ -133,6 +135,7 @@ def test_a_map_of_a_setting_with_a_long_name():
     quietly(draw_map(table, one, "coverage", title=TITLE))
 
 
+@pytest.mark.slow("::test_short_labels_stay_and_long_ones_stay_apart")
 def test_the_figures_of_a_pipeline_with_long_use_cases():
     days = pd.DataFrame(
         [{"use_case": name, "day": day, "error": 0.1 * day, "loss_per_device": 0.5}
@@ -164,6 +167,7 @@ def panels() -> Figure:
     return figure
 
 
+@pytest.mark.slow("::test_every_figure_of_the_package_is_saved_in_one_place")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_same_figure_gives_the_same_file_which_holds_its_letters(kind: str):
     files = [io.BytesIO(), io.BytesIO()]
@@ -198,6 +202,7 @@ def test_without_a_title_panels_keep_their_names_and_the_note_stays():
     assert axes.get_position().height > before
 
 
+@pytest.mark.slow("::test_a_size_is_width_and_height_in_inches")
 def test_another_size_breaks_titles_again():
     figure = panels()
     assert "\n" not in figure.get_suptitle()
@@ -226,6 +231,7 @@ def test_sizes_as_they_are_written():
     assert parse_size("3X3") == (3.0, 3.0)
 
 
+@pytest.mark.slow("::test_a_text_of_any_length_takes_a_few_lines")
 def test_a_figure_of_a_command_takes_any_use_case(tmp_path):
     name = f"漢字 $x_1$ {WIDE}"
     days = (1, 2, 3)

@@ -20,6 +20,7 @@ def test_a_randomizer_is_consistent_with_its_epsilon():
     assert found.to_dict()["confidence"] == 0.999
 
 
+@pytest.mark.slow("::test_a_wrong_confidence_is_refused")
 def test_a_randomizer_that_keeps_its_value_too_often_is_refuted(monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")
     found = audit_randomizer("ss", local_epsilon=1.0, domain_size=8, num_samples=400_000)

@@ -42,6 +42,7 @@ def distribution_of_difference(domain_size: int, holds: int) -> dict[float, floa
     return {float(each): float(chances[difference == each].sum()) for each in (-1, 0, 1)}
 
 
+@pytest.mark.slow("::test_the_votes_are_a_workers")
 @pytest.mark.parametrize("domain_size", thinned([2, 3, 4, 9]))
 @pytest.mark.parametrize("holds", [0, 1])
 def test_one_reports_votes_have_the_randomizers_distribution(domain_size, holds):

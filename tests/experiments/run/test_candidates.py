@@ -85,6 +85,7 @@ def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
     assert (second["true_clients"] < ahead).any()
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
     result, record = recorded(LDP, tmp_path)
     words = record.candidates.query("fate == 'word'").set_index(["pass", "prefix"])
@@ -180,6 +181,7 @@ def test_nothing_is_recorded_without_a_directory():
     assert simulate(LDP, POPULATION, seed=4).candidates is None
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 @pytest.mark.parametrize("protocol", thinned([LDP, ADAPTIVE, PEM]), ids=lambda each: each.name)
 def test_a_resumed_run_records_the_same(protocol, tmp_path):
     _, whole = recorded(protocol, tmp_path / "whole")

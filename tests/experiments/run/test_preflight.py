@@ -31,6 +31,7 @@ def clients_with(words, counts, num_clients):
 SETTINGS = {"passes": 1, "depth": 6, "local_epsilon": 8.0}
 
 
+@pytest.mark.slow("::test_of_every_kind_of_plan_the_numbers_are_found")
 @pytest.mark.parametrize(
     ("kind", "settings", "num_clients"),
     thinned(
@@ -54,7 +55,7 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
 
 
-@pytest.mark.slow("::test_its_record_is_that_of_json")
+@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_the_share_that_can_be_spelled_is_that_of_the_run():
     words = ["brb", "lol", "verylong", "привет"]
     population = clients_with(words, [1, 2, 3, 4], 800)
@@ -126,7 +127,7 @@ def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
     assert "more users do not change it with these settings" in found.advice[0]
 
 
-@pytest.mark.slow("::test_its_record_is_that_of_json")
+@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_a_trusted_server_has_no_local_epsilon_and_no_shuffle():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     assert "amplifies" not in " ".join(found.lines)
@@ -142,7 +143,7 @@ def test_words_that_lower_case_would_spell_are_counted():
     assert "population.alphabet_source) for 25.0%" in advice
 
 
-@pytest.mark.slow("::test_its_record_is_that_of_json")
+@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_what_texts_lose_is_said_with_its_reasons(tmp_path):
     rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(900)]
     (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))
@@ -174,6 +175,7 @@ def test_what_cannot_be_looked_at_is_refused():
         fedhh.preflight(protocol, clients_with(["lol"], [1], 2))
 
 
+@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_its_record_is_that_of_json():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     (plan,) = found.record["protocols"]

@@ -77,9 +77,7 @@ def by_method(report, unit, trust="central"):
     return {each.method: each for each in chosen}
 
 
-@pytest.mark.slow(
-    "::test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_hidden"
-)
+@pytest.mark.slow("::test_another_randomizer_has_the_bounds_of_any_randomizer")
 def test_item_level_is_the_shuffle_bound_of_the_reports_that_were_counted(summaries):
     assert {s.num_reports for s in summaries} == {600}
     item = by_method(report_of(PROTOCOL, summaries), "item")
@@ -115,9 +113,7 @@ def test_the_larger_of_two_subset_sizes_is_accounted_with_its_own_bound():
     assert by_method(report, "item")["blanket"].epsilon == pytest.approx(max(by_layer), rel=1e-6)
 
 
-@pytest.mark.slow(
-    "::test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_hidden"
-)
+@pytest.mark.slow("::test_another_randomizer_has_the_bounds_of_any_randomizer")
 def test_fewer_reports_in_one_layer_give_a_larger_epsilon_and_are_said(summaries):
     whole = report_of(PROTOCOL, summaries)
     lossy = [*summaries[:-1], replace(summaries[-1], num_clients=120, num_reports=240)]
@@ -136,7 +132,7 @@ class _LosesBlocks(InProcessExecutor):
         yield self._worker.answer(query, range(1, query.cohort.num_blocks), progress)
 
 
-@pytest.mark.slow("::test_what_holds_before_the_run_stands_next_to_what_happened")
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_blocks_that_a_run_drops_change_its_claims(summaries):
     from fedhh.clients.worker import ClientWorker
 
@@ -147,6 +143,7 @@ def test_blocks_that_a_run_drops_change_its_claims(summaries):
     assert any(f"{256 * len(lossy)} clients' reports were lost" in n for n in report.notes)
 
 
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_hidden(summaries):
     # Two items per client at most; many clients have fewer prefixes left in later layers.
     protocol = replace(PROTOCOL, pad=False, max_items=4)
@@ -296,7 +293,7 @@ def test_a_run_has_the_papers_delta_and_measures_the_holders_of_what_it_found():
     assert result.metrics.share_held_by_at_most_k == share
 
 
-@pytest.mark.slow("::test_what_holds_before_the_run_stands_next_to_what_happened")
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_a_run_has_the_delta_that_it_is_given():
     direct = simulate(replace(PROTOCOL, clients_per_layer=200), POPULATION, seed=1, delta=1e-4)
     assert {each.delta for each in direct.privacy.guarantees} == {0.0, 1e-4}
@@ -344,6 +341,7 @@ def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     assert str(rounds) in " ".join(result.privacy.notes)
 
 
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 @pytest.mark.parametrize(
     "changes", thinned([{}, {"eta_max": 1}, {"pad": False}, {"oracle": "grr"}])
 )
@@ -395,6 +393,7 @@ def test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local():
     assert report.best("item", "central").epsilon < 4.0
 
 
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_what_holds_before_the_run_stands_next_to_what_happened():
     _, result = small_run()
     report = result.privacy
@@ -408,7 +407,7 @@ def test_what_holds_before_the_run_stands_next_to_what_happened():
     assert all("blanket" in method and "any domain" not in method for method in realised)
 
 
-@pytest.mark.slow("::test_what_holds_before_the_run_stands_next_to_what_happened")
+@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_every_view_shows_what_holds_before_the_run_next_to_what_happened():
     config, result = small_run()
     report = result.privacy

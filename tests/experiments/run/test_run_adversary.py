@@ -48,7 +48,7 @@ CONFIG = load_config(
 )
 
 
-@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, tmp_path):
     result = simulate(protocol, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
@@ -77,6 +77,7 @@ def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, 
         assert (everything.to_numpy() >= 0).all()
 
 
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path):
     whole = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path / "whole")
     stopped = tmp_path / "stopped"
@@ -94,7 +95,7 @@ def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path
     assert again.adversary == whole.adversary
 
 
-@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_a_directory_tells_what_fake_clients_did(tmp_path):
     population = zipf_population(4_000)
     settled, _ = check_config(CONFIG, population)
@@ -115,7 +116,7 @@ def test_a_directory_tells_what_fake_clients_did(tmp_path):
     assert record["population"]["clients"] == 4_000
 
 
-@pytest.mark.slow("::test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others")
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_a_sweep_varies_the_number_of_fake_clients(tmp_path):
     (tmp_path / "sweep.toml").write_text(
         CONFIG.to_toml() + '\n[sweep]\n[sweep.axes]\n"adversary.clients" = [1, 600]\n'

@@ -209,7 +209,7 @@ def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     assert np.allclose(np.diff(once.layers["opened_hours"]), 4.0)
 
 
-@pytest.mark.slow("::test_a_run_that_stops_at_once_has_tables_without_rows")
+@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypatch):
     # Commands that ran in this process may have their own handler.
     monkeypatch.setattr(logging.getLogger("fedhh"), "propagate", True)
@@ -243,6 +243,7 @@ def test_words_that_were_not_validated_are_not_returned():
     assert result.metrics.coverage == 0.0
 
 
+@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_a_run_that_stops_at_once_has_tables_without_rows():
     result = simulate(PROTOCOL, POPULATION, seed=3, devices=STOPPING)
     assert result.layers.empty

@@ -40,6 +40,7 @@ def test_a_hostile_word_stays_in_its_line():
     assert "\x1b" not in text
 
 
+@pytest.mark.slow("::test_a_hostile_word_stays_in_its_line")
 @pytest.mark.parametrize(
     ("protocol", "why"),
     thinned(

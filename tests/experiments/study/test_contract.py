@@ -83,7 +83,7 @@ def test_a_file_says_its_kind_and_a_dry_run_makes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow("::test_a_used_directory_is_taken_by_nobody_else")
+@pytest.mark.slow("::test_every_kind_is_here")
 def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: Path, capsys):
     call("show", finished)
     assert "Files: " in capsys.readouterr().out
@@ -93,6 +93,7 @@ def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: 
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow("::test_every_kind_is_here")
 def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, file: Path):
     before = sorted(finished.rglob("*"))
     with pytest.raises(InputError, match=r"holds (another run|other files); give another --out"):

@@ -137,6 +137,7 @@ def holding(folder: Path, record: dict) -> Path:
     return folder
 
 
+@pytest.mark.slow("::test_what_a_kind_cannot_do_is_one_line")
 def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     call("show", toy)
     shown = capsys.readouterr().out
@@ -219,6 +220,7 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
     assert "\x1b" not in str(error.value)
 
 
+@pytest.mark.slow("::test_what_a_kind_cannot_do_is_one_line")
 @pytest.mark.parametrize("word", thinned(["run", "sweep", "pipeline", "repeated-collection"]))
 def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_path, word):
     directory = tmp_path / "copy"

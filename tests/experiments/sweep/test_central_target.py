@@ -46,7 +46,7 @@ def done(tmp_path_factory):
     return plan, directory, run_sweep(plan, directory, workers=0)
 
 
-@pytest.mark.slow("::test_results_have_the_target_what_was_chosen_and_what_it_gives")
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_every_cell_holds_what_was_chosen_and_the_same_sweep_chooses_the_same(done):
     plan, _, _ = done
     assert [cell.id for cell in plan_of(SECTION).cells] == [cell.id for cell in plan.cells]
@@ -65,6 +65,7 @@ def test_every_cell_holds_what_was_chosen_and_the_same_sweep_chooses_the_same(do
         assert first == second
 
 
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_results_have_the_target_what_was_chosen_and_what_it_gives(done):
     _, _, frame = done
     assert frame["status"].eq("done").all()
@@ -78,7 +79,7 @@ def test_results_have_the_target_what_was_chosen_and_what_it_gives(done):
     assert local[["LDP", "mixed"]].notna().all()
 
 
-@pytest.mark.slow("::test_results_have_the_target_what_was_chosen_and_what_it_gives")
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_a_cells_file_gives_its_result_again(done):
     plan, directory, _ = done
     for cell in plan.cells[::2]:
@@ -91,7 +92,7 @@ def test_a_cells_file_gives_its_result_again(done):
         assert flat_result(again, delta=config.privacy.delta) == record["result"]
 
 
-@pytest.mark.slow("::test_results_have_the_target_what_was_chosen_and_what_it_gives")
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_the_comparison_says_what_is_equal(done):
     _, directory, _ = done
     table = comparison_table(*results.read_results(directory))
@@ -106,7 +107,7 @@ def test_the_comparison_says_what_is_equal(done):
     assert "Equal privacy" not in ordinary_table.note
 
 
-@pytest.mark.slow("::test_results_have_the_target_what_was_chosen_and_what_it_gives")
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_compare_replaces_the_axis_over_local_epsilons():
     table = {**TABLE, "sweep": {"protocols": PROTOCOLS, "axes": {"privacy.local_epsilon": [2, 4]}}}
     plan = parse_sweep(comparison_at(table, "user-central-epsilon=2"), "test")
@@ -157,7 +158,7 @@ def test_a_protocol_out_of_reach_is_refused_or_left_out():
     ]  # fmt: skip
 
 
-@pytest.mark.slow("::test_results_have_the_target_what_was_chosen_and_what_it_gives")
+@pytest.mark.slow("::test_wrong_axes_are_refused")
 def test_objects_are_swept_over_the_same_axis():
     population = small_population(4_000)
     protocols = {

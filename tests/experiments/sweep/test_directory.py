@@ -256,6 +256,7 @@ def test_fewer_than_three_numbers_make_no_line():
     assert choose_layout(table, [SAMPLER, PASSES], x=PASSES) == Layout(x=PASSES, by=(SAMPLER,))
 
 
+@pytest.mark.slow("::test_a_directory_without_a_sweep_is_refused")
 def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
     directory = results_in(tmp_path, grid(**{SAMPLER: ["greedy", "random"], "seed": [0, 1]}),
                            [SAMPLER])  # fmt: skip

@@ -53,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.slow("::test_a_cells_row_is_what_a_run_of_its_config_gives")
+@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
 def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
     table, description = results.read_results(finished)
     rows = table[["privacy.local_epsilon", "protocol.sampler", "seed"]].to_numpy().tolist()
@@ -63,6 +63,7 @@ def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Pat
     assert {"coverage", "precision_top_10", "local_epsilon", "reports"} <= set(table)
 
 
+@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
 def test_a_cells_row_is_what_a_run_of_its_config_gives(finished: Path):
     table, _ = results.read_results(finished)
     row = table.iloc[7]
@@ -93,6 +94,7 @@ def test_times_stand_in_a_file_of_their_own(finished: Path):
     assert (pd.read_csv(finished / "timings.csv")["seconds"] > 0).all()
 
 
+@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
 def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     drawn = []
 
@@ -105,6 +107,7 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     assert drawn == [5, 6]
 
 
+@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
 @pytest.mark.parametrize("workers", thinned([0, 2]))
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
 def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
@@ -321,6 +324,7 @@ def same_bytes(one: Path, other: Path) -> bool:
     return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
 
 
+@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
 @pytest.mark.parametrize(("virtual", "shared"), [(False, "cells"), (True, "clients")])
 def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, virtual, shared):
     # The cluster itself is in test_cluster.py; here, where the address goes.

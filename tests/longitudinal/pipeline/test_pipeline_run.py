@@ -64,14 +64,14 @@ def reference():
     return run(configured())
 
 
-@pytest.mark.slow("::test_a_use_case_is_the_same_whatever_stands_behind_it")
+@pytest.mark.slow("::test_records_and_losses_add_up")
 def test_one_and_two_workers_give_the_same_bits(reference, shared_ray):
     assert bits(run(configured(), workers=1)) == bits(reference)
     # A new actor lets the days before happen again.
     assert bits(run(configured(), workers=2, kill_after=2)) == bits(reference)
 
 
-@pytest.mark.slow("::test_a_use_case_is_the_same_whatever_stands_behind_it")
+@pytest.mark.slow("::test_records_and_losses_add_up")
 def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
     for stop_after in (1, 3):
         checkpoint = tmp_path / f"{stop_after}.npz"
@@ -84,6 +84,7 @@ def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
         run(configured(), checkpoint=checkpoint)
 
 
+@pytest.mark.slow("::test_records_and_losses_add_up")
 def test_a_use_case_is_the_same_whatever_stands_behind_it(reference):
     alone = run(configured(use_cases=["words"]))
     assert bits(run(configured("seed=1", use_cases=["words"]))) != bits(alone)

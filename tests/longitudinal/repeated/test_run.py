@@ -50,7 +50,7 @@ def done(tmp_path_factory):
     return plan, directory, run_plan(plan, directory)
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_every_protocol_runs_by_name(done):
     plan, _, outcome = done
     assert [arm.label for arm in plan.arms] == ["ldp-triehh", "pem", "adaptive-triehh", "sfp"]
@@ -62,6 +62,7 @@ def test_every_protocol_runs_by_name(done):
     assert sum(len(arm["words"]) for arm in outcome.periods[0].arms) > 3
 
 
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_known_words_are_never_found_twice(done):
     *_, outcome = done
     for place in range(4):
@@ -95,7 +96,7 @@ class StopsAfterOne(Callbacks):
         raise KeyboardInterrupt
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
     plan, whole, _ = done
     with pytest.raises(KeyboardInterrupt):
@@ -106,14 +107,14 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
     assert len(outcome.asked[0]) == 2
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_workers_change_nothing(done, tmp_path, shared_ray):
     _, whole, _ = done
     run_plan(plan_of("longitudinal.days=14", *OTHERS, "execution.workers=2"), tmp_path / "two")
     assert files(tmp_path / "two") == files(whole)
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[]", "longitudinal.cap.session_days=21",
@@ -139,7 +140,7 @@ def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
     assert losses["spent_basic"] == 8 * counts.max()
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_too_few_devices_are_no_run_and_say_so(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[8]", "longitudinal.devices_per_run=3000",
@@ -184,7 +185,7 @@ def test_words_are_classed_by_their_best_period_and_timed_from_the_first(done):
     assert false.sum() == tables["periods"]["false"].sum()
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_losses_are_sums_of_runs_and_no_more_than_asked_for(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[40, 100]", "protocol.max_items=2", "longitudinal.days=14"
@@ -199,7 +200,7 @@ def test_losses_are_sums_of_runs_and_no_more_than_asked_for(tmp_path):
     assert (table["spent_basic"] == 16 * table["most_runs"]).all()
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_a_file_with_days_runs_too(tmp_path):
     rng = np.random.default_rng(0)
     words = ["lol", "im", "gonna", "brb"]
@@ -234,7 +235,7 @@ def test_a_file_with_days_runs_too(tmp_path):
     assert set(first.words) == {"lol", "im", "gonna"}
 
 
-@pytest.mark.slow("::test_known_words_are_never_found_twice")
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 @pytest.mark.usefixtures("drawn_figures")
 def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     words = ["longitudinal", "run", "--preset", "weekly-small", "--workers", "0", "--out", "mine"]
