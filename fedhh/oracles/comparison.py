@@ -174,6 +174,14 @@ def _recommend(
             f"{subsets.report_bits:,.0f} bits, and projective geometry has its noise within "
             f"{_AS_GOOD - 1:.0%} in {points.report_bits:.0f} bits."
         )
+    if "olh" not in facts:
+        cheap = [each for each in facts.values() if each.report_bits <= _CHEAP_BITS]
+        best = min(cheap, key=lambda each: each.variance)
+        return best.name, (
+            f"{start}where neither Subset Selection nor local hashing fits; of all reports of at "
+            f"most {_CHEAP_BITS:,} bits, those of {best.name} have the least noise, in "
+            f"{best.report_bits:.0f} bits."
+        )
     return "olh", (
         f"{start}too many for grr, and local hashing has the noise of unary encoding in "
         f"{facts['olh'].report_bits:.0f} bits instead of {domain_size:,}."

@@ -32,6 +32,12 @@ def test_randomized_response_is_recommended_up_to_the_size_of_wang_et_al(epsilon
         (10.0, 10**6, "ss", "725 bits"),
         (1.0, 10**6, "pgr", "839,932 bits, .* within 5% in 21 bits"),
         (7.0, 2 * 10**6, "olh", "in 138 bits instead of 2,000,000"),
+        (
+            22.0,
+            10**11,
+            "grr",
+            "neither Subset Selection nor local hashing fits; .* least noise, in 37 bits",
+        ),
     ],
 )
 def test_reasons_have_the_numbers(epsilon, domain_size, name, why):
