@@ -41,7 +41,7 @@ def _some_reports(oracle: FrequencyOracle, seed: int) -> Reports:
 @CHECKS.add()
 def _support_adds_over_reports(oracle: FrequencyOracle, seed: int) -> None:
     reports = _some_reports(oracle, seed)
-    candidates = np.array([2, 0, 2, 1])
+    candidates = np.minimum([2, 0, 2, 1], oracle.domain_size - 1)
     total = oracle.support(reports=reports, candidates=candidates)
     parts = [oracle.support(reports=r, candidates=candidates) for r in (reports[:25], reports[25:])]
     expect(total.dtype == np.int64, f"support returns {total.dtype}, expected int64")
@@ -55,7 +55,7 @@ def _support_adds_over_reports(oracle: FrequencyOracle, seed: int) -> None:
 @CHECKS.add()
 def _support_follows_the_order_of_candidates(oracle: FrequencyOracle, seed: int) -> None:
     reports = _some_reports(oracle, seed)
-    candidates = np.array([2, 0, 2, 1])
+    candidates = np.minimum([2, 0, 2, 1], oracle.domain_size - 1)
     total = oracle.support(reports=reports, candidates=candidates).tolist()
     single = [int(oracle.support(reports=reports, candidates=candidates[[i]])[0]) for i in range(4)]
     expect(
@@ -216,7 +216,7 @@ def _more_privacy_means_more_noise(oracle: FrequencyOracle, seed: int) -> None:
 @CHECKS.add()
 def _wrong_values_are_refused(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    wrong: list[list[object]] = [[-1, 0], [0, 99], [0.5], [[0, 1]], [True]]
+    wrong: list[list[object]] = [[-1, 0], [0, oracle.domain_size], [0.5], [[0, 1]], [True]]
     for values in wrong:
         for name, draw in _WAYS.items():
             expect_refusal(
@@ -239,7 +239,7 @@ def _wrong_candidates_are_refused(oracle: FrequencyOracle, seed: int) -> None:
 
 @CHECKS.add()
 def _an_out_array_of_another_shape_is_refused(oracle: FrequencyOracle, seed: int) -> None:
-    for shape in ((2,), (4, 1)):
+    for shape in ((oracle.aggregate_size + 1,), (oracle.aggregate_size, 1)):
         expect_refusal(
             f"aggregate into out of shape {shape}",
             partial(

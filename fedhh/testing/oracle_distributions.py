@@ -21,7 +21,6 @@ CHECKS: Checks[FrequencyOracle] = Checks()
 
 _SINGLE_REPORTS = 6_000
 _JOINT_TALLIES = 4_000
-_VALUES = [0, 2, 2]
 
 Outcome = tuple[int, ...]
 Distribution = dict[Outcome, float]
@@ -57,6 +56,12 @@ def _sum_distribution(
         outcomes, places = distinct_rows(sums)
         chances = np.bincount(places, weights=weights)
     return dict(zip(rows(outcomes), chances.tolist(), strict=True))
+
+
+def _values_of(oracle: FrequencyOracle) -> list[int]:
+    """Return values of three clients, of which two hold the same."""
+    other = min(2, oracle.domain_size - 1)
+    return [0, other, other]
 
 
 def _has_no_public_coins(oracle: FrequencyOracle) -> bool:
@@ -139,8 +144,9 @@ def _mean_and_variance(
 
 @CHECKS.add(_has_no_public_coins)
 def _estimates_are_unbiased(oracle: FrequencyOracle, seed: int) -> None:
-    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
-    mean, _ = _mean_and_variance(oracle, _VALUES)
+    values = _values_of(oracle)
+    counts = np.bincount(values, minlength=oracle.domain_size)
+    mean, _ = _mean_and_variance(oracle, values)
     expect(
         np.allclose(mean, counts, rtol=0, atol=1e-10),
         f"the expected estimates of true counts {counts} are {mean}",
@@ -149,9 +155,10 @@ def _estimates_are_unbiased(oracle: FrequencyOracle, seed: int) -> None:
 
 @CHECKS.add(_has_no_public_coins)
 def _variance_is_exact(oracle: FrequencyOracle, seed: int) -> None:
-    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
-    _, variance = _mean_and_variance(oracle, _VALUES)
-    stated = oracle.variance(counts, len(_VALUES))
+    values = _values_of(oracle)
+    counts = np.bincount(values, minlength=oracle.domain_size)
+    _, variance = _mean_and_variance(oracle, values)
+    stated = oracle.variance(counts, len(values))
     expect(
         np.allclose(variance, stated, rtol=0, atol=1e-10),
         f"estimates of true counts {counts} have the variances {variance}, but variance() says "
@@ -185,7 +192,7 @@ def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> N
 @CHECKS.add(_has_no_public_coins)
 def _fused_reports_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    for values, draws in (([1], _SINGLE_REPORTS), (_VALUES, _JOINT_TALLIES)):
+    for values, draws in (([1], _SINGLE_REPORTS), (_values_of(oracle), _JOINT_TALLIES)):
         drawn = np.zeros((draws, oracle.domain_size), dtype=np.int64)
         for out in drawn:
             add_support(oracle, np.array(values), rng=rng, out=out)
@@ -198,13 +205,13 @@ def _fused_reports_follow_the_distribution(oracle: FrequencyOracle, seed: int) -
 def _sampled_aggregates_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SampledAggregates)
     rng = np.random.default_rng(seed)
-    values = np.array(_VALUES)
+    values = _values_of(oracle)
     drawn = [
-        oracle.sample_aggregate(oracle.noise_free_counts(values, rng=rng), rng=rng)
+        oracle.sample_aggregate(oracle.noise_free_counts(np.array(values), rng=rng), rng=rng)
         for _ in range(_JOINT_TALLIES)
     ]
-    distribution = aggregate_distribution(oracle, _VALUES)
-    _expect_distribution(np.array(drawn), distribution, f"sample_aggregate for values {_VALUES}")
+    distribution = aggregate_distribution(oracle, values)
+    _expect_distribution(np.array(drawn), distribution, f"sample_aggregate for values {values}")
 
 
 @CHECKS.add(_samples_aggregates)
@@ -227,10 +234,11 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
 def _sampled_sketches_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SketchOracle)
     rng = np.random.default_rng(seed)
-    counts = np.bincount(_VALUES, minlength=oracle.domain_size)
+    values = _values_of(oracle)
+    counts = np.bincount(values, minlength=oracle.domain_size)
     drawn = [oracle.support(sample_sketch(oracle, counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
     _expect_distribution(
         np.array(drawn),
-        tally_distribution(oracle, _VALUES),
+        tally_distribution(oracle, values),
         f"sample_sketch of true counts {counts}",
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import GeneralizedRandomizedResponse as Grr
-from fedhh.oracles import Identity
+from fedhh.oracles import Identity, OptimizedUnaryEncoding
 from fedhh.testing import ConformanceError, check_oracle, oracle_checks
 from tests.wrong_oracles import KeepsItsValueTooOften
 
@@ -143,6 +143,11 @@ class RefusesItsLastReport(Grr):
 class LessNoiseWithLessEpsilon(Grr):
     def variance(self, count, num_reports):
         return super().variance(count, num_reports) * (self.epsilon / 2) ** 9
+
+
+@pytest.mark.parametrize("kind", [Grr, OptimizedUnaryEncoding])
+def test_a_right_oracle_passes_on_two_values(kind):
+    check_oracle(kind, cases=[(1.0, 2)])
 
 
 @functools.cache
