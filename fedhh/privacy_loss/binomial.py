@@ -7,6 +7,7 @@ large ones: relative errors stay below 1e-10 far into the tails.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ _RARE = 4.5
 _TABLE_WIDTH = 8
 """Counts in a table of tails, for each tail looked up, that cost less than to compute the tail."""
 _UNDERFLOW = 1e-290
+_COINS_RIGHT = 18.0
+"""Standard deviations of coins beyond which `excess_of_coins` is not exact, but e**-162 or less."""
 
 
 def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
@@ -130,6 +133,35 @@ def binomial_excess(trials: Floats, threshold: Floats, p: float = 0.5) -> Floats
             )
             return _excess(trials, threshold, tail, at, p)
     return _excess(trials, threshold, upper_tail(k, trials - 1, p), pmf(k, trials - 1, p), p)
+
+
+def width_of_coins(trials: Floats) -> int:
+    """Return the number of columns of `excess_of_coins`."""
+    return math.ceil(_COINS_RIGHT / 2 * math.sqrt(float(trials.max()))) + 3
+
+
+def excess_of_coins(trials: Floats) -> Floats:
+    """Return E[(A - k)_+] for A ~ Bin(trials, 1/2) and k = floor(trials / 2), and so on.
+
+    Only positive numbers are multiplied and added. What lies right of the last column is bounded by
+    Hoeffding's inequality.
+
+    Args:
+        trials: ``(m, 1)``, whole numbers >= 1.
+
+    Returns:
+        ``(m, width_of_coins(trials))``; between neighbors the expectation is linear in k.
+    """
+    low = np.floor(trials / 2)
+    steps = low + np.arange(width_of_coins(trials))
+    ratios = np.maximum(trials - steps[:, :-1], 0.0) / (steps[:, :-1] + 1)
+    at = np.cumprod(np.concatenate([pmf(low, trials, 0.5), ratios], axis=1), axis=1)
+    last = steps[:, -1:]
+    beyond = np.where(last < trials, np.exp(-2 * (last + 1 - trials / 2) ** 2 / trials), 0.0)
+    # Probabilities of more than k, then their sums over all k from here on.
+    above = np.concatenate([at[:, 1:], beyond], axis=1)[:, ::-1].cumsum(axis=1)
+    above[:, 0] *= np.maximum(trials - last, 0.0)[:, 0]
+    return np.ascontiguousarray(above.cumsum(axis=1)[:, ::-1])
 
 
 def _tables(

@@ -9,7 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fedhh.privacy_loss.binomial import binomial_excess, lattice, lower_tail, pmf, upper_tail
+from fedhh.privacy_loss.binomial import (
+    binomial_excess,
+    excess_of_coins,
+    lattice,
+    lower_tail,
+    pmf,
+    upper_tail,
+)
 
 
 @cache
@@ -31,6 +38,26 @@ def test_excess_is_the_sum_over_all_outcomes(trials):
     got = binomial_excess(np.full(thresholds.size, float(trials)), thresholds)
     expected = [exact_excess(trials, float(threshold)) for threshold in thresholds]
     assert np.allclose(got, expected, rtol=4e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("most", [1, 2, 61, 400, 1000])
+def test_excess_of_coins_is_the_sum_over_all_outcomes_and_is_bounded_where_the_columns_end(most):
+    trials = np.array([[1.0], [math.ceil(most / 2)], [most - most // 7], [most]])
+    table = excess_of_coins(trials)
+    for (count,), row in zip(trials.astype(int).tolist(), table, strict=True):
+        exact = np.array([exact_excess(count, float(count // 2 + k)) for k in range(row.size)])
+        likely = exact > 1e-60
+        assert np.allclose(row[likely], exact[likely], rtol=4e-9, atol=0)
+        assert (row >= exact * (1 - 4e-9)).all()
+        assert (row[~likely] < 1e-60).all()
+
+
+def test_excess_of_coins_keeps_its_precision_over_many_columns():
+    trials = np.array([[200_001.0], [229_679.0]])
+    table = excess_of_coins(trials)[:, :1500]
+    thresholds = np.floor(trials / 2) + np.arange(1500)
+    expected = binomial_excess(trials.repeat(1500), thresholds.ravel()).reshape(2, -1)
+    assert np.allclose(table, expected, rtol=4e-9, atol=0)
 
 
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.9])

@@ -11,14 +11,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from fedhh.privacy_loss.binomial import Floats, Lattice, binomial_excess, lower_tail
+from fedhh.privacy_loss.binomial import (
+    Floats,
+    Lattice,
+    binomial_excess,
+    excess_of_coins,
+    lower_tail,
+    width_of_coins,
+)
 
 LARGEST_LOG_ODDS = 32.0
 """-ln of the smallest delta, about the slope of ln delta in ln(number of blanket reports)."""
 _ROWS_AT_ONCE = 400_000
+_LARGEST_TABLE = 1 << 21
+"""Excesses that a lattice keeps at most."""
 _RIGHT = 4.0
 """Standard deviations right of the mean that nodes cover; a falling function needs no more."""
 _LEFT = 9.0
@@ -64,16 +74,58 @@ class PairLattice:
         """Return an upper bound on the expectation, within the bins, of an excess.
 
         Of X ~ Bin(T, 1/2), E[(X - T share - K per_other)_+] / T, at the counts of the bins.
+
+        Args:
+            share: At least 1/2.
+            per_other: At least 0.
         """
         rows = max(1, _ROWS_AT_ONCE // self.others.shape[1])
+        table = self._of_coins
         inside = 0.0
         for start in range(0, self.probability.size, rows):
             part = slice(start, start + rows)
             total = self.smallest[part]
-            threshold = total * (share + per_other * self.others[part] / self.largest[part])
-            mean = np.einsum("ij,ij->i", self.weights[part], binomial_excess(total, threshold))
+            if table is None:
+                threshold = total * share + per_other * self._others_of_smallest[part]
+                excess = binomial_excess(total, threshold)
+            else:
+                beyond = per_other * self._others_of_smallest[part]
+                beyond += total * share - np.floor(total / 2)
+                excess = _between_counts(table[part], beyond)
+            mean = np.einsum("ij,ij->i", self.weights[part], excess)
             inside += float(np.dot(self.probability[part], mean / total[:, 0]))
         return inside
+
+    @cached_property
+    def _others_of_smallest(self) -> Floats:
+        """Nodes of K at the smallest T of a bin, where K / T is that of the largest."""
+        return self.smallest * (self.others / self.largest)
+
+    @cached_property
+    def _of_coins(self) -> Floats | None:
+        """`excess_of_coins` of each bin, or None if that is too much to keep."""
+        if self.smallest.size * width_of_coins(self.smallest) > _LARGEST_TABLE:
+            return None
+        return excess_of_coins(self.smallest)
+
+
+def _between_counts(table: Floats, thresholds: Floats) -> Floats:
+    """Return ``(m, j)`` excesses, which are linear between whole thresholds.
+
+    Args:
+        table: ``(m, w)``, at thresholds 0 to w - 1. It falls: the last holds further right, too.
+        thresholds: ``(m, j)``, at least 0.
+    """
+    rows, width = table.shape
+    place = np.minimum(thresholds.astype(np.intp), width - 2)
+    part = np.minimum(thresholds - place, 1.0)
+    place += width * np.arange(rows)[:, None]
+    flat = table.ravel()
+    found: Floats = part * flat[1:].take(place)
+    np.subtract(1.0, part, out=part)
+    part *= flat.take(place)
+    found += part
+    return found
 
 
 def left_of(pairs: Lattice, trials: int) -> Floats:

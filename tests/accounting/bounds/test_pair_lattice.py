@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.accounting.bounds.pair_lattice import chords
+from fedhh.accounting.bounds import pair_lattice
+from fedhh.accounting.bounds.pair_lattice import PairLattice, chords
+from fedhh.privacy_loss.binomial import lattice
 
 
 @pytest.mark.parametrize(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.2), (60, 0.7), (300, 0.05)])
@@ -38,3 +40,18 @@ def test_chords_serve_many_numbers_of_trials_at_once():
     # The mean is kept except for what lies right of the last node.
     assert (means <= trials * 0.3 + 1e-9).all()
     assert np.allclose(means, trials * 0.3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("trials", [30, 20_000])
+def test_kept_excesses_change_no_mean(trials, monkeypatch):
+    pairs = lattice(trials, 0.05, tolerance=1e-3)
+    others = np.array([0.0, 1.5, 40.0, 1e3, 3e4]) * np.ones((pairs.first.size + 1, 1))
+    asked = {"others": others, "weights": np.full(others.shape, 0.2)}
+    kept = PairLattice.of(pairs, trials, **asked)
+    monkeypatch.setattr(pair_lattice, "_LARGEST_TABLE", 0)
+    direct = PairLattice.of(pairs, trials, **asked)
+    for share, per_other in ((0.5, 0.0), (0.5, 1e-3), (0.61, 0.02), (1.0, 0.1)):
+        mean = kept.mean_excess(share=share, per_other=per_other)
+        expected = direct.mean_excess(share=share, per_other=per_other)
+        assert mean == pytest.approx(expected, rel=4e-9, abs=1e-60)
+        assert mean >= expected * (1 - 4e-9)
