@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 
+from fedhh.accounting.bounds.composition import QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import (
@@ -216,7 +217,9 @@ def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) 
     return notes
 
 
-def central_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float) -> Guarantee:
+def central_before_run(
+    plan: Plan, *, num_clients: int, unit: Unit, delta: float, precision: Precision = QUICK
+) -> Guarantee:
     """Return the central guarantee of a plan that holds before the run, and compute no other.
 
     Args:
@@ -224,6 +227,7 @@ def central_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float
         num_clients: Clients of the population.
         unit: "item" or "user".
         delta: Of the guarantee, from 1e-14 to 0.1.
+        precision: Of what is composed; a run's claims are `QUICK`.
 
     Raises:
         InputError: A value is out of range, or no accounting is known for the mechanism.
@@ -231,12 +235,16 @@ def central_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float
     require_choice(UNITS, unit=unit)
     check_delta(delta)
     if isinstance(plan, LocalReports):
-        return guarantee_before_run(RunFacts.planned(plan, delta=delta), unit)
+        return guarantee_before_run(RunFacts.planned(plan, delta=delta), unit, precision)
     report = account(plan, (), num_clients=num_clients, delta=delta, alpha=_ALPHA)
     return report.before_run(unit)
 
 
-def epsilon_before_run(plan: Plan, *, num_clients: int, unit: Unit, delta: float) -> float:
+def epsilon_before_run(
+    plan: Plan, *, num_clients: int, unit: Unit, delta: float, precision: Precision = QUICK
+) -> float:
     """Return the epsilon of `central_before_run`, infinite where there is none at this delta."""
-    found = central_before_run(plan, num_clients=num_clients, unit=unit, delta=delta)
+    found = central_before_run(
+        plan, num_clients=num_clients, unit=unit, delta=delta, precision=precision
+    )
     return or_infinite(found.epsilon) if found.delta <= delta else math.inf

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from fedhh.accounting.account import epsilon_before_run
+from fedhh.accounting.bounds.composition import COARSE, QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.plans.base import Plan
@@ -31,10 +32,13 @@ MOST_CLIENTS = 10**12
 _DIGITS = 5
 """Significant digits of an epsilon that is chosen; `_MOST_DIGITS` where that is too coarse."""
 _MOST_DIGITS = 12
-_AMPLIFICATION = 4.0
+_AMPLIFICATION = {"item": 3.6, "user": 3.1}
 """Central epsilons are about so many times sinh(epsilon / 2) sqrt(ln(4 / delta) / reports)."""
 _GROUP = 1.1
 """User-level epsilons are about so many times the item-level ones, for each contribution."""
+_ROUGHLY, _ROUGH_STEPS = 1e-2, 8
+"""How far above the target the coarse bound at a start may be, and steps to find the start."""
+_LEAST_SLOPE = 0.1
 _SECANTS, _MOST_STEPS = 6, 100
 """Steps without any halving, and in all."""
 _LINEAR = 1e-6
@@ -74,11 +78,16 @@ def local_epsilon_of_plan(
     require_positive(epsilon=epsilon)
     check_delta(delta)
 
-    def search_for(unit: Unit, target: float) -> _Search:
+    def search_with(precision: Precision, target: float, tolerance: float) -> _Search:
         return _Search(
             target=target,
+            tolerance=tolerance,
             central=lambda local: epsilon_before_run(
-                _who_randomize(plan_at(local)), num_clients=num_clients, unit=unit, delta=delta
+                _who_randomize(plan_at(local)),
+                num_clients=num_clients,
+                unit=unit,
+                delta=delta,
+                precision=precision,
             ),
         )
 
@@ -89,13 +98,21 @@ def local_epsilon_of_plan(
     low, high = (end / share for end in LOCAL_EPSILON_RANGE)
     of_item = epsilon / _times_the_item(plan, unit)
     reports = plan.max_items * plan.fewest_answers
-    amplified = _AMPLIFICATION * math.sqrt(math.log(4 / delta) / reports)
+    amplified = _AMPLIFICATION[unit] * math.sqrt(math.log(4 / delta) / reports)
     start = 2 * math.asinh(of_item / plan.most_rounds_per_client / amplified) / share
-    if unit == "user":
-        # The item's guarantee takes a tenth of the time.
-        start = search_for("item", of_item).between(low, high, start=start) or start
-    search = search_for(unit, epsilon)
-    found = search.between(low, high, start=start)
+    search, slope = search_with(QUICK, epsilon, TOLERANCE), 1.0
+    if unit == "user" or plan.most_rounds_per_client > 1:
+        # What is composed takes a tenth of the time, and rises alike.
+        rough = search_with(COARSE, epsilon * (1 + _ROUGHLY), _ROUGHLY)
+        start = rough.between(low, high, start=start, steps=_ROUGH_STEPS) or start
+        slope = rough.slope
+        least_private = (
+            share * plan.most_rounds_per_client * (plan.max_items if unit == "user" else 1)
+        )
+        if math.isclose(rough.central_at(start), start * least_private, rel_tol=_LINEAR):
+            # Nothing is amplified there.
+            start = epsilon / least_private
+    found = search.between(low, high, start=start, slope=slope)
     if found is None:
         too_much = search.central_at(low) > epsilon
         if too_much and of_item < SMALLEST_EPSILON:
@@ -183,10 +200,14 @@ class _Search:
     so that what is returned was asked.
     """
 
-    def __init__(self, *, central: Callable[[float], float], target: float) -> None:
+    def __init__(
+        self, *, central: Callable[[float], float], target: float, tolerance: float
+    ) -> None:
         self._ask = central
-        self._target = target
+        self._target, self._tolerance = target, tolerance
         self._known: dict[float, float] = {}
+        self.slope = 1.0
+        """How steep that line was where it was looked at last."""
 
     def central_at(self, local: float) -> float:
         """Return the central epsilon that a local one gives."""
@@ -194,21 +215,27 @@ class _Search:
             self._known[local] = self._ask(local)
         return self._known[local]
 
-    def between(self, low: float, high: float, *, start: float) -> float | None:
+    def between(
+        self, low: float, high: float, *, start: float, slope: float = 1.0, steps: int = _MOST_STEPS
+    ) -> float | None:
         """Return a local epsilon of a range that meets the target; None if none does.
 
         Args:
             low: The least.
             high: The largest.
             start: A guess.
+            slope: How steep the line is there, about.
+            steps: At most; then the largest that is known to keep to the target.
         """
+        self.slope = slope
         lower: _Point | None = None
         upper: _Point | None = None
         last: list[_Point] = []
         local = min(max(_rounded(start), low), high)
-        for step in range(_MOST_STEPS):
+        for step in range(steps):
             point = local, self.central_at(local)
             last = [*last[-1:], point]
+            self._look(last)
             if self._fits(point[1]):
                 return local
             if point[1] <= self._target:
@@ -242,12 +269,21 @@ class _Search:
         return None
 
     def _fits(self, central: float) -> bool:
-        return self._target * (1 - TOLERANCE) <= central <= self._target
+        return self._target * (1 - self._tolerance) <= central <= self._target
+
+    def _look(self, last: list[_Point]) -> None:
+        """Take the slope between the last two points, unless it leads nowhere."""
+        (place, height), *before = [
+            (_place(local), math.log(max(central, 1e-300))) for local, central in reversed(last)
+        ]
+        for other in before:
+            if other[0] != place and (height - other[1]) / (place - other[0]) > _LEAST_SLOPE:
+                self.slope = (height - other[1]) / (place - other[0])
 
     def _next(
         self, last: list[_Point], lower: _Point | None, upper: _Point | None, *, halve: bool
     ) -> float:
-        aim = math.log(self._target * (1 - TOLERANCE / 2))
+        aim = math.log(self._target * (1 - self._tolerance / 2))
         (local, central) = last[-1]
         if len(last) == 2 and math.isclose(
             central / local, last[0][1] / last[0][0], rel_tol=_LINEAR
@@ -256,13 +292,8 @@ class _Search:
             return local * self._target / central
         if lower and upper and halve:
             return (lower[0] + upper[0]) / 2
-        place, height = _place(local), math.log(max(central, 1e-300))
-        slope = 1.0
-        if len(last) == 2:
-            other = _place(last[0][0]), math.log(max(last[0][1], 1e-300))
-            if other[0] != place and (height - other[1]) / (place - other[0]) > 0.1:
-                slope = (height - other[1]) / (place - other[0])
-        return _local_at(place + (aim - height) / slope)
+        height = math.log(max(central, 1e-300))
+        return _local_at(_place(local) + (aim - height) / self.slope)
 
 
 def _place(local: float) -> float:

@@ -16,6 +16,7 @@ from fedhh.accounting.bounds.clones import (
 )
 from fedhh.accounting.bounds.composition import (
     QUICK,
+    Precision,
     Use,
     composed_epsilon,
     disjoint_epsilon,
@@ -119,7 +120,7 @@ def _by_every_bound(run: RunFacts) -> list[Guarantee]:
     ]
 
 
-def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
+def guarantee_before_run(run: RunFacts, unit: Unit, precision: Precision = QUICK) -> Guarantee:
     """Return the best of `central_guarantees` of one unit, and compute no other.
 
     Left out are bounds that another one is never above: of Subset Selection the clones and the
@@ -128,21 +129,24 @@ def guarantee_before_run(run: RunFacts, unit: Unit) -> Guarantee:
     Args:
         run: The planned rounds.
         unit: "item" or "user".
+        precision: Of what is composed; the guarantees of `central_guarantees` are `QUICK`.
     """
     groups, problem = _computed_groups(run)
     if problem:
         return next(each for each in _without_amplification(run, problem) if each.unit == unit)
-    found = _worst_of_groups(run, [_by_best_bounds(each, unit) for each in groups])
+    found = _worst_of_groups(run, [_by_best_bounds(each, unit, precision) for each in groups])
     return next(each for each in _with_best(found) if each.best)
 
 
-def _by_best_bounds(run: RunFacts, unit: Unit) -> list[Guarantee]:
+def _by_best_bounds(run: RunFacts, unit: Unit, precision: Precision) -> list[Guarantee]:
     """Return what `guarantee_before_run` chooses from, of one group of clients."""
     bounds = _bounds_of_layers(run)[-1]
-    found = _user(run, bounds) if unit == "user" else [_item(run, bounds)]
-    if unit == "item" and run.plan.is_subset_selection:
+    if unit == "user":
+        return _user(run, bounds, precision)
+    found = [_item(run, bounds, precision)]
+    if run.plan.is_subset_selection:
         later = SelectionClones2023(local_epsilon=run.local_epsilon, num_reports=run.reports)
-        found.append(_item(run, (later,)))
+        found.append(_item(run, (later,), precision))
     return found
 
 
@@ -262,8 +266,10 @@ def _name(run: RunFacts, bounds: Bounds) -> str:
     return REACHABLE if name == Blanket.name and domains_reachable(run) else name
 
 
-def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
-    epsilon = _item_epsilon(bounds, delta=run.delta, num_reports=run.reports, uses=run.uses)
+def _item(run: RunFacts, bounds: Bounds, precision: Precision = QUICK) -> Guarantee:
+    epsilon = _item_epsilon(
+        bounds, delta=run.delta, num_reports=run.reports, uses=run.uses, precision=precision
+    )
     kind = bounds[0]
     composed = Composed(bound=kind.name, num_reports=run.reports, times=run.uses)
     return _central(
@@ -277,7 +283,7 @@ def _item(run: RunFacts, bounds: Bounds) -> Guarantee:
     )
 
 
-def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
+def _user(run: RunFacts, bounds: Bounds, precision: Precision = QUICK) -> list[Guarantee]:
     found = _user_epsilon(
         _dominating(bounds),
         num_clients=run.cohort,
@@ -285,6 +291,7 @@ def _user(run: RunFacts, bounds: Bounds) -> list[Guarantee]:
         delta=run.delta,
         num_reports=None if run.plan.padded else run.reports,
         uses=run.uses,
+        precision=precision,
     )
     kind, name, max_items = bounds[0], _name(run, bounds), run.plan.max_items
     return [
@@ -342,13 +349,13 @@ def _dominating(bounds: Bounds) -> ShuffleBound:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _item_epsilon(
-    bounds: Bounds, *, delta: float, num_reports: int, uses: int
+    bounds: Bounds, *, delta: float, num_reports: int, uses: int, precision: Precision
 ) -> float | NotApplicable:
     """Return the item-level epsilon; copies do the work, so that what is kept stays small."""
     if uses == 1:
         return disjoint_epsilon([replace(each) for each in bounds], delta=delta)
     use = Use(bound=replace(_dominating(bounds), num_reports=num_reports), times=uses)
-    return composed_epsilon([use], delta=delta, precision=QUICK)
+    return composed_epsilon([use], delta=delta, precision=precision)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -360,6 +367,7 @@ def _user_epsilon(
     delta: float,
     num_reports: int | None,
     uses: int,
+    precision: Precision,
 ) -> UserLevelEpsilon:
     return user_level_from(
         lambda num_reports: replace(bound, num_reports=num_reports),
@@ -368,7 +376,7 @@ def _user_epsilon(
         delta=delta,
         num_reports=num_reports,
         uses=uses,
-        precision=QUICK,
+        precision=precision,
     )
 
 

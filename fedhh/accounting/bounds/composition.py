@@ -49,6 +49,8 @@ FINE = Precision(grid_points=400, tolerance=1e-4)
 """Within about 1e-3 of arbitrarily fine."""
 QUICK = Precision(grid_points=200, tolerance=1e-3)
 """Within about 2e-3 of `FINE`, for reports that must not delay a run."""
+COARSE = Precision(grid_points=40, tolerance=2e-2)
+"""Within about 1e-2 of `QUICK`, to say where a search of that precision starts."""
 
 
 def disjoint_epsilon(bounds: Sequence[ShuffleBound], *, delta: float) -> float:
