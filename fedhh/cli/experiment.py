@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import typer
 
@@ -31,7 +32,8 @@ def run_experiment(
     Raises:
         typer.Exit: Parts of it have failed.
     """
-    found, study = open_study(request, kind=kind)
+    with LiveProgress(open_console(stderr=True), quiet=quiet) as checking:
+        found, study = open_study(replace(request, callbacks=(checking,)), kind=kind)
     if dry_run:
         wide = open_console(width_unless_terminal=found.width)
         print_result(output_format, study.plan_record, study.plan(), console=wide)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedhh.experiments.study.callbacks import Callbacks
+
 if TYPE_CHECKING:
     from fedhh.experiments.config.schema import Config
 
@@ -23,6 +25,7 @@ class Request:
         out: The directory; None for a new one that fedhh names.
         resume: Whether ``out`` holds what goes on.
         options: What only some kinds know, by name.
+        callbacks: Hear how far it is with what is computed to check it.
     """
 
     source: str | Path | None = None
@@ -31,6 +34,7 @@ class Request:
     out: Path | None = None
     resume: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    callbacks: Sequence[Callbacks] = ()
 
     @property
     def file(self) -> Path | None:

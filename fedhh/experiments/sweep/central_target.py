@@ -11,12 +11,16 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from fedhh.accounting.guarantees import UNITS
+from fedhh.accounting.guarantees import UNITS, Unit
 from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import borrowed_settings
-from fedhh.experiments.run.equal_privacy import at_central_epsilon, chosen_settings
+from fedhh.experiments.run.equal_privacy import (
+    OutOfReachError,
+    at_central_epsilon,
+    chosen_settings,
+)
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, shown
 
@@ -25,6 +29,9 @@ TARGETS = {f"{unit}_central_epsilon": unit for unit in UNITS}
 
 LOCAL_EPSILON = "privacy.local_epsilon"
 """Where a configuration keeps what is chosen for protocols of local privacy."""
+
+_NO_FACTS = {"seed", "metrics", "execution", "output"}
+"""Sections of a configuration that no guarantee depends on."""
 
 
 def check_one_target(paths: Collection[str], origin: str) -> None:
@@ -81,7 +88,7 @@ class Choices:
     """Configurations at a central epsilon; cells that differ in their seed alone share a search."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any] | OutOfReachError] = {}
 
     def chosen(self, config: Config, num_clients: int | None, target: dict[str, Any]) -> Config:
         """Return a configuration with the epsilons that a target asks for.
@@ -101,20 +108,13 @@ class Choices:
             raise InputError(
                 f"Expected a population of known size with {axis}, got {config.population.source}."
             )
-        content = config.model_dump(mode="json", exclude={"seed", "execution", "output"})
+        content = config.model_dump(mode="json", exclude=_NO_FACTS)
         key = json.dumps([content, num_clients, target], sort_keys=True)
         if key not in self._known:
-            protocol = build_protocol(config)
-            found = at_central_epsilon(
-                protocol,
-                num_clients,
-                unit=TARGETS[axis],
-                epsilon=epsilon,
-                delta=config.privacy.delta,
-                devices=devices_of(config),
-            )
-            self._known[key] = chosen_settings(protocol, found)
+            self._known[key] = _search(config, num_clients, unit=TARGETS[axis], epsilon=epsilon)
         chosen = self._known[key]
+        if isinstance(chosen, OutOfReachError):
+            raise chosen
         borrowed = borrowed_settings(protocol_class(config.protocol.name))
         local = {
             LOCAL_EPSILON.partition(".")[2]: value
@@ -127,3 +127,22 @@ class Choices:
                 "protocol": config.protocol.changed(chosen),
             }
         )
+
+
+def _search(
+    config: Config, num_clients: int, *, unit: Unit, epsilon: float
+) -> dict[str, Any] | OutOfReachError:
+    """Return what is chosen, by the protocol's fields, or why nothing has the guarantee."""
+    protocol = build_protocol(config)
+    try:
+        found = at_central_epsilon(
+            protocol,
+            num_clients,
+            unit=unit,
+            epsilon=epsilon,
+            delta=config.privacy.delta,
+            devices=devices_of(config),
+        )
+    except OutOfReachError as error:
+        return error
+    return chosen_settings(protocol, found)

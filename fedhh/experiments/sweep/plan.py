@@ -23,6 +23,7 @@ from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL, switch_protocol
 from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.run.equal_privacy import OutOfReachError
+from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
 from fedhh.experiments.sweep.axes import (
@@ -189,7 +190,11 @@ def _without_axes(table: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]
 
 
 def parse_sweep(
-    table: dict[str, Any], origin: str, *, num_clients: Callable[[Config], int] | None = None
+    table: dict[str, Any],
+    origin: str,
+    *,
+    num_clients: Callable[[Config], int] | None = None,
+    callbacks: Callbacks | None = None,
 ) -> Sweep:
     """Return all cells of a parsed file, every one of them checked.
 
@@ -198,6 +203,7 @@ def parse_sweep(
         origin: Names it in errors.
         num_clients: Returns the size of a configuration's population that is in a file; without
             it, cells on whole files keep "auto" cohorts and are not checked for size.
+        callbacks: Hear how far it is, where an axis of `central_target.TARGETS` takes long.
 
     Raises:
         InputError: One line about the first thing that is wrong, with the cell it is in.
@@ -217,6 +223,8 @@ def parse_sweep(
     extra = [dict(by_path(settings)) for settings in section.extra]
     compared = {path for group in axes for path in group[0] if NAMES_PROTOCOLS & set(group[0])}
     for number, settings in enumerate([*grid, *extra]):
+        if callbacks is not None and target_of(settings):
+            callbacks.phase("choosing each cell's epsilon", number, len(grid) + len(extra))
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(
                 base,

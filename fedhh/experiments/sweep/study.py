@@ -46,7 +46,12 @@ class SweepStudy(Study):
         self._request, self._draw = request, draw
         self._store = PopulationStore()
         table = source.table
-        self.sweep = parse_sweep(table, source.origin, num_clients=self._store.num_clients)
+        self.sweep = parse_sweep(
+            table,
+            source.origin,
+            num_clients=self._store.num_clients,
+            callbacks=Several(request.callbacks),
+        )
         base = parse_config({key: table[key] for key in table if key != SWEEP}, source.origin)
         self._execution, self._parent = base.execution, Path(base.output.directory)
 

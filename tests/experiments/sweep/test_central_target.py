@@ -13,9 +13,13 @@ from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.report.comparison import comparison_table
 from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.experiments.study.request import Request, Source
+from fedhh.experiments.sweep import central_target
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.comparison import comparison_at
 from fedhh.experiments.sweep.plan import parse_sweep
+from fedhh.experiments.sweep.study import SweepStudy
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.testing import small_population
 from fedhh.validation import InputError
@@ -63,6 +67,36 @@ def test_every_cell_holds_what_was_chosen_and_the_same_sweep_chooses_the_same(do
     for seeds in zip(plan.cells[::2], plan.cells[1::2], strict=True):
         first, second = ({**cell.config.model_dump(), "seed": 0} for cell in seeds)
         assert first == second
+
+
+def test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is(monkeypatch):
+    searched: list[Any] = []
+    search = central_target.at_central_epsilon
+
+    def counted(protocol: Any, num_clients: int, **target: Any) -> Any:
+        searched.append((protocol.title, target["epsilon"]))
+        return search(protocol, num_clients, **target)
+
+    class Heard(Callbacks):
+        def phase(self, text: str, done: int = 0, of: int = 0) -> None:
+            phases.append((text, done, of))
+
+    phases: list[Any] = []
+    monkeypatch.setattr(central_target, "at_central_epsilon", counted)
+    section = {
+        **copy.deepcopy(SECTION),
+        "seeds": 3,
+        "skip": ["out-of-reach"],
+        "protocols": {"LDP": {}, "no randomizer": {"oracle": "none"}},
+    }
+    table = {**copy.deepcopy(TABLE), "sweep": section}
+    request = Request(callbacks=[Heard()])
+    study = SweepStudy(Source(kind="sweep", table=table, origin="test"), request, lambda _: "")
+    assert len(study.sweep.cells) == 12
+    assert len(study.sweep.to_run) == 6
+    # Two protocols at two epsilons, whatever the seed, and whether there is an answer or none.
+    assert [epsilon for _, epsilon in searched] == [1.0, 4.0] * 2
+    assert phases == [("choosing each cell's epsilon", done, 4) for done in range(4)]
 
 
 @pytest.mark.slow("::test_wrong_axes_are_refused")
