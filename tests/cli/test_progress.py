@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from fedhh.cli import experiment
 from fedhh.cli.console import SafeConsole
 from fedhh.cli.progress import LiveProgress
 from fedhh.clients.populations.synthetic import synthetic_population
@@ -14,6 +15,7 @@ from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.study.parts import Line
+from fedhh.experiments.study.request import Request
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.longitudinal.devices.worker import DeviceWorker
@@ -176,4 +178,21 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
         "0 of 3 days", "saving the state", "day 1", *published, "saving the state", "day 2",
         *published, "saving the state", "day 3", "adding up losses",
         "publishing emoji, all days (1 of 2)", "publishing health, all days (2 of 2)",
+    ]  # fmt: skip
+
+
+def test_what_an_experiment_checks_is_shown_like_its_units(monkeypatch, tmp_path):
+    file = tmp_path / "equal.toml"
+    file.write_text(SWEEP.replace('"protocol.eta_max" = [20, 30]', "item_central_epsilon = [1, 2]"))
+    lines = []
+
+    class Shown(LiveProgress):
+        def phase(self, text: str, done: int = 0, of: int = 0) -> None:
+            super().phase(text, done, of)
+            lines.append(self.line())
+
+    monkeypatch.setattr(experiment, "LiveProgress", Shown)
+    experiment.run_experiment(Request(source=file), dry_run=True)
+    assert [line.split(" %")[0] for line in lines] == [
+        "choosing each cell's epsilon, 0", "choosing each cell's epsilon, 50",
     ]  # fmt: skip
