@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fedhh.longitudinal.audit import audit_budget_manager, audit_memo
+from fedhh.longitudinal.audit import (
+    audit_budget_manager,
+    audit_device,
+    audit_memo,
+    replay_cap,
+)
 from fedhh.longitudinal.ledger import APPLE, Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.pipeline import audits
 from fedhh.longitudinal.pipeline.audits import audit_devices, audit_log, rules_of_pipeline
 from fedhh.validation import InputError
 
@@ -38,6 +46,25 @@ def test_devices_of_a_pipeline_keep_to_their_caps():
     (sent,) = found.sent
     assert (found.refuted, sent.replay.most_in_lifetime, sent.most_in_lifetime) == (False, 3, 3)
     assert [part.stated_loss for part in found.shown] == [4.0, 12.0]
+
+
+def test_records_of_both_levels_are_held_against_the_cap(monkeypatch):
+    def overspent_at_the_level_of_days(device, histories, **options):
+        found = audit_device(device, histories, **options)
+        if histories.level == "user":
+            return found
+        return replace(found, sent=replay_cap(device.cap, [5, 6, 6], [2, 1, 1]))
+
+    monkeypatch.setattr(audits, "audit_device", overspent_at_the_level_of_days)
+    found = audits.audit_devices(EMOJI, num_days=3, num_devices=800)
+    (sent,) = found.sent
+    assert found.refuted
+    assert (sent.replay.num_overspending, sent.replay.most_in_a_day) == (1, 2)
+    assert sent.replay.first == sent.replay.worst
+    assert (sent.replay.worst.sent, sent.replay.worst.stated) == (2, 1)
+    # Two devices at the level of days, and nearly all of 1,600 at the other.
+    assert 1_500 < sent.replay.num_devices <= 1_602
+    assert sent.replay.most_in_lifetime == 3
 
 
 def test_a_log_is_held_against_caps(tmp_path):

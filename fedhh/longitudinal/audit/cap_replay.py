@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,28 @@ class CapReplay:
     worst: Overspending | None
     most_in_a_day: int
     most_in_lifetime: int
+
+    def of_devices_from(self, number: int) -> CapReplay:
+        """Return the same of devices that are numbered from another number on."""
+        first, worst = (
+            None if each is None else replace(each, device=each.device + number)
+            for each in (self.first, self.worst)
+        )
+        return replace(self, first=first, worst=worst)
+
+
+def together(replays: Sequence[CapReplay]) -> CapReplay:
+    """Return what several replays show, at least one, each of other devices under one cap."""
+    firsts = [each.first for each in replays if each.first is not None]
+    worsts = [each.worst for each in replays if each.worst is not None]
+    return CapReplay(
+        num_devices=sum(each.num_devices for each in replays),
+        num_overspending=sum(each.num_overspending for each in replays),
+        first=min(firsts, key=lambda each: each.last_day, default=None),
+        worst=max(worsts, key=lambda each: each.sent - each.stated, default=None),
+        most_in_a_day=max(each.most_in_a_day for each in replays),
+        most_in_lifetime=max(each.most_in_lifetime for each in replays),
+    )
 
 
 def replay_cap(

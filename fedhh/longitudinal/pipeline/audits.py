@@ -18,6 +18,7 @@ from fedhh.longitudinal.audit import (
     stated_trade_off,
     telling_epsilon,
 )
+from fedhh.longitudinal.audit.cap_replay import together
 from fedhh.longitudinal.audit.longitudinal_audit import Level
 from fedhh.longitudinal.audit.verdict import (
     FEWEST_DEVICES,
@@ -159,6 +160,7 @@ def audit_devices(
     sent, found = [], []
     for index, charge in enumerate(rules.charges):
         cap = rules.caps[charge.use_case]
+        replays = []
         for place, level in enumerate(_LEVELS):
             # A balance is largest when a session begins, and larger the later that is.
             last_session = (num_days - 1) // cap.session_days * cap.session_days
@@ -176,6 +178,8 @@ def audit_devices(
                 rng=generator(seed, Stream.RANDOMIZER, index, place),
                 confidence=each,
             )
+            # The devices of each level are others, two histories of them.
+            replays.append(audit.sent.of_devices_from(2 * num_devices * place))
             what = "one day" if level == "day" else f"all {num_days} days"
             found.append(
                 ShownAnswers(
@@ -191,7 +195,7 @@ def audit_devices(
                 epsilon=charge.epsilon,
                 cap=cap,
                 num_days=num_days,
-                replay=audit.sent,
+                replay=together(replays),
             )
         )
     return LongitudinalVerdict(
