@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The file; if none, report.html in DIRECTORY; of two compared-with-OTHER.html."
+            help="The file, or - for standard output; if none, report.html in DIRECTORY; of two "
+            "compared-with-OTHER.html."
         ),
     ] = None,
 ) -> None:
@@ -29,9 +31,14 @@ def report(
     Example: fedhh report runs/mine
     """
     from fedhh.cli.console import print_written
-    from fedhh.experiments.report.explorer.document import write_report
+    from fedhh.experiments.report.explorer.document import report_text, write_report
     from fedhh.experiments.study.stored_files import reading
 
+    if out == Path("-"):
+        with reading(directory):
+            text = report_text(directory, other)
+        sys.stdout.write(text)
+        return
     with reading(directory):
         written = write_report(directory, other, out=out)
     print_written(written)

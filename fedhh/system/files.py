@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -21,8 +22,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     The temporary name keeps the suffix, since writers choose their format by it.
 
     Raises:
-        OSError: The file cannot be written, or not to its end; it names ``path``.
+        OSError: The file cannot be written, or not to its end; it names ``path``. PermissionError
+            where something else than a regular file stands there, such as a device.
     """
+    require_replaceable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f".{secrets.token_hex(8)}{''.join(path.suffixes)}")
@@ -31,6 +34,23 @@ def whole_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         # Writing to a full disk fails without a name.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def require_replaceable(path: Path) -> None:
+    """Raise OSError unless a file can take a path: nothing stands there, or a regular file.
+
+    To rename over a device or a FIFO would replace it. Links are followed.
+    """
+    for place in path.parents:
+        if is_there(place):
+            if not place.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+            break
+    if not is_there(path) or path.is_file():
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise PermissionError(errno.EPERM, "Neither absent nor a regular file", str(path))
 
 
 @contextmanager

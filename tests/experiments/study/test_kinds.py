@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -158,6 +159,22 @@ def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     }
     call("report", toy)
     assert "<title>A toy" in (toy / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow("tests/system/test_files.py::test_what_is_no_regular_file_stays")
+def test_a_report_replaces_files_alone_and_may_go_to_standard_output(toy, capsys, monkeypatch):
+    monkeypatch.chdir(toy)
+    os.mkfifo("pipe")
+    Path("file").touch()
+    call("report", toy, "--out", "-")
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+    assert not {Path("-"), Path("report.html")} & set(Path().iterdir())
+    with pytest.raises(InputError, match="a regular file: pipe"):
+        call("report", toy, "--out", "pipe")
+    for words in ("report", toy, "--out", "file/a.html"), ("plot", toy, "--out", "file"):
+        with pytest.raises(InputError, match="Not a directory: file"):
+            call(*words)
+    assert Path("pipe").is_fifo()
 
 
 def test_a_sixth_kind_runs_as_the_others_do(toy, tmp_path, capsys):

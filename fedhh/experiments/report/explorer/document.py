@@ -16,8 +16,8 @@ from typing import Any
 
 from fedhh.experiments.report.explorer.chunks import packed
 from fedhh.experiments.study.kinds import finished_kind
-from fedhh.experiments.study.page import REPORT, PageData
-from fedhh.system.files import write_text
+from fedhh.experiments.study.page import REPORT
+from fedhh.system.files import require_replaceable, write_text
 from fedhh.validation import InputError, printable
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -89,32 +89,38 @@ def write_report(directory: Path, other: Path | None = None, *, out: Path | None
         other: A second run's, to be laid over the first one.
         out: The file; "report.html" in the directory if None, or "compared-with-OTHER.html".
     """
-    kind = finished_kind(directory)
+    file = out or directory / REPORT
     if other is not None:
         file = out or directory / f"compared-with-{other.resolve().name or 'root'}.html"
         for each in (directory, other):
-            _check_compared(each, file)
-        _write(kind.page_of_two(directory, other), file)
-        return file
-    file = out or directory / REPORT
-    page = kind.page(directory)
-    for below in kind.opened_from_page(directory):
-        write_report(below)
-    _write(page, file)
+            _check_is_no_page_of(each, file)
+    require_replaceable(file)
+    text = report_text(directory, other)
+    if other is None:
+        for below in finished_kind(directory).opened_from_page(directory):
+            write_report(below)
+    write_text(file, text)
     return file
 
 
-def _check_compared(directory: Path, file: Path) -> None:
-    """Raise InputError unless a directory can be laid over another, and the file is not its own."""
-    if not finished_kind(directory).is_laid_over:
-        raise InputError(
-            f"{directory} holds no single run; two runs are laid over each other. Give it alone."
-        )
+def report_text(directory: Path, other: Path | None = None) -> str:
+    """Return the HTML that `write_report` writes; pages that it leads to are not written."""
+    kind = finished_kind(directory)
+    if other is None:
+        page = kind.page(directory)
+    else:
+        for each in (directory, other):
+            if not finished_kind(each).is_laid_over:
+                raise InputError(
+                    f"{each} holds no single run; two runs are laid over each other. Give it alone."
+                )
+        page = kind.page_of_two(directory, other)
+    return document(page.title, page.manifest, page.chunks, connect="'none'")
+
+
+def _check_is_no_page_of(directory: Path, file: Path) -> None:
+    """Raise InputError if a file is the page of a run alone."""
     if file.resolve() == (directory / REPORT).resolve():
         raise InputError(
             f"{file} is the page of one of the runs; give the comparison another --out."
         )
-
-
-def _write(page: PageData, file: Path) -> None:
-    write_text(file, document(page.title, page.manifest, page.chunks, connect="'none'"))
