@@ -9,7 +9,9 @@ from fedhh.longitudinal.ledger import (
     Rules,
     account_audited_ledger,
     account_ledger,
+    ledger_account,
     rules_of_source,
+    statements,
 )
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.ledger.statements import PLD, SUM
@@ -32,6 +34,16 @@ def test_sums_of_epsilons_are_records_times_epsilon():
     assert found.curve().days[-1] == 14
     assert found.to_dict()["use_cases"]["words"]["session_days"] == 7
     assert account_ledger(RULES, num_days=14, without=["emoji"]).most_in_lifetime(14) == [2]
+
+
+def test_the_weakest_neighbors_are_named_whatever_their_names_are(monkeypatch):
+    by_value = Charge(use_case="memo", epsilon=0.5, once_per_value=True)
+    caps = {**RULES.caps, "memo": Cap(amount=1)}
+    rules = Rules(charges=(*RULES.charges, by_value), caps=caps)
+    monkeypatch.setattr(statements, "VALUE_SWAP", "vs")
+    monkeypatch.setattr(ledger_account, "VALUE_SWAP", "vs", raising=False)
+    assert account_ledger(rules, num_days=14).neighboring == "vs"
+    assert account_ledger(RULES, num_days=14).neighboring == "swap"
 
 
 def test_dp_accounting_agrees_on_all_days_together_and_alone():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedhh.accounting.bounds.pure_composition import basic_composition
-from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, NotApplicable
 from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, loss_by_day, most_within, records_by_day, simulate
@@ -103,7 +103,8 @@ class LedgerAccount:
     @property
     def neighboring(self) -> str:
         """The neighboring relation; the weakest, where use cases differ."""
-        return max((each.neighboring for each in self.report.together.guarantees), key=len)
+        named = {each.neighboring for each in self.report.together.guarantees}
+        return VALUE_SWAP if VALUE_SWAP in named else SWAP
 
     @property
     def notes(self) -> tuple[str, ...]:
