@@ -1,4 +1,4 @@
-"""What every mechanism says: which rounds a run may have, and what a client puts into one."""
+"""What every plan says: which rounds a run may have, and what a client puts into one."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Plan:
                 return each
         raise InputError(
             f"Expected a planned round, got pass {shown(pass_index + 1)}, layer {shown(layer)}; "
-            f"the plan has {len(self.layers)} rounds: state it in the protocol's mechanism."
+            f"the plan has {len(self.layers)} rounds: state it in the protocol's plan."
         )
 
     def cohort(self, pass_index: int, layer: int) -> Cohort:

@@ -48,7 +48,7 @@ def rounds(
     """Run a protocol and yield after each round.
 
     The plan is walked from its first round to its last. Every query is held against it before it
-    is sent, since the plan is what the run claims: `Mechanism.check_query`.
+    is sent, since the plan is what the run claims: `Plan.check_query`.
 
     Args:
         protocol: The server.
