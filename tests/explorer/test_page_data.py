@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.report.explorer.chunks import unpacked
 from fedhh.experiments.report.explorer.document import write_report
+from fedhh.experiments.report.explorer.run_page import names_of, run_page
 from fedhh.words.lexicon import Lexicon
 from tests.explorer.conftest import HOSTILE, SYMBOLS, run_in
 
@@ -73,6 +76,24 @@ def test_what_users_typed_is_data_and_never_markup(text):
         assert word not in markup
     assert "hacked" not in markup
     assert "\u202e" not in text
+
+
+@pytest.mark.slow("::test_names_tell_runs_apart")
+def test_a_run_and_a_baseline_of_its_protocol_have_a_page(run, tmp_path):
+    both = tmp_path / "mine"
+    shutil.copytree(run, both)
+    shutil.copytree(run, both / "baseline")
+    assert [each["name"] for each in run_page([both]).manifest["runs"]] == [
+        "LDP TrieHH (mine)",
+        "LDP TrieHH (baseline)",
+    ]
+
+
+def test_names_tell_runs_apart():
+    one, other = (SimpleNamespace(protocol=SimpleNamespace(title=title)) for title in "xy")
+    assert names_of([one, other], [Path("a"), Path("a")]) == ["x", "y"]
+    assert names_of([one, one], [Path("a"), Path("a/b")]) == ["x (a)", "x (b)"]
+    assert names_of([one, one], [Path("a"), Path("b/a")]) == ["x (A)", "x (B)"]
 
 
 def test_the_policy_lets_nothing_out(text):

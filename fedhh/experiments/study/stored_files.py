@@ -42,7 +42,7 @@ _DAMAGE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     AssertionError, pa.ArrowException,
 )  # fmt: skip
-"""What damaged values raise where they are used."""
+"""What damaged values raise where they are used, and errors in what uses them."""
 
 
 @contextmanager
@@ -50,7 +50,8 @@ def reading(directory: Path) -> Iterator[None]:
     """Read a directory, and print or draw what it holds, without importing what it names.
 
     Raises:
-        InputError: What it holds is damaged; the environment's FEDHH_TRACEBACK raises the cause.
+        InputError: What it holds is damaged, or fedhh has an error, which nothing tells apart
+            here; the environment's FEDHH_TRACEBACK raises the cause.
     """
     with plugins.disabled():
         try:
@@ -61,8 +62,9 @@ def reading(directory: Path) -> Iterator[None]:
             if os.environ.get("FEDHH_TRACEBACK"):
                 raise
             raise InputError(
-                f"{directory} is damaged, or of another version of fedhh "
-                f"({type(error).__name__}: {shown(str(error))})."
+                f"fedhh failed on {directory} ({type(error).__name__}: {shown(str(error))}): an "
+                "error of its own, or files that were changed or are of another version; "
+                "FEDHH_TRACEBACK=1 shows where."
             ) from error
 
 

@@ -101,9 +101,9 @@ def test_a_missing_column_is_damaged(tmp_path, missing):
             READERS[kind](written(tmp_path, kind, frame))
 
 
-def test_what_damaged_values_break_is_one_line_and_what_cannot_be_written_is_not(tmp_path):
-    damaged = r"is damaged, or of another version.*KeyError"
-    with pytest.raises(InputError, match=damaged), reading(tmp_path):
+def test_what_breaks_is_one_line_that_blames_no_file_and_a_full_disk_is_not(tmp_path):
+    failed = r"^fedhh failed on .*KeyError.*: an error of its own, or files that were changed"
+    with pytest.raises(InputError, match=failed), reading(tmp_path):
         {}["gone"]
     with pytest.raises(InputError, match=r"^as it is$"), reading(tmp_path):
         raise InputError("as it is")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def run_page(directories: Sequence[Path]) -> PageData:
     folders = output.runs_in(directories[0]) if len(directories) == 1 else list(directories)
     records = [read_record(folder) for folder in folders]
     stored = [read_result(folder) for folder in folders]
-    names = _names([each.result for each in stored], directories)
+    names = names_of([each.result for each in stored], folders)
     runs, chunks = [], {}
     for number, (name, record, each) in enumerate(zip(names, records, stored, strict=True)):
         data, pieces = run_data(f"r{number}", name, record, each.result)
@@ -156,14 +157,14 @@ def _calendar(result: RunResult) -> dict[str, Any] | None:
     }
 
 
-def _names(results: Sequence[RunResult], directories: Sequence[Path]) -> list[str]:
-    """Return names that tell runs apart: the protocols' titles, else their directories'."""
+def names_of(results: Sequence[RunResult], directories: Sequence[Path]) -> list[str]:
+    """Return names that tell runs apart: protocols' titles, else with directories or letters."""
     names = [result.protocol.title for result in results]
     if len(set(names)) == len(names):
         return names
     folders = [each.resolve().name for each in directories]
     if len(set(folders)) < len(folders):
-        folders = ["A", "B"]
+        folders = list(string.ascii_uppercase[: len(names)])
     return [f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)]
 
 
