@@ -150,7 +150,7 @@ def distributions(first, second):
     return stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue, z
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::test_supports_have_their_exact_distribution_with_and_without_reports")
 def test_coverage_and_kept_words_have_one_distribution_over_200_runs():
     population = zipf_population(2_000)
     runs = 200

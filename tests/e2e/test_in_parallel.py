@@ -14,7 +14,9 @@ SMALL = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_two_runs_with_workers_side_by_side_give_what_each_gives_alone(tmp_path):
     def running(seed: int, workers: int, out: str):
         words = ("--seed", f"{seed}", "--workers", f"{workers}", "--out", out)

@@ -26,7 +26,10 @@ import psutil
 from fedhh.cli.app import app
 from fedhh.simulation.ray.connection import check_cluster
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(
+    "tests/simulation/test_ray_connection.py::test_what_ray_says_of_a_cluster_is_one_line",
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference",
+)
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")

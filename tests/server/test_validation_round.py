@@ -243,7 +243,7 @@ def test_runs_return_words_that_are_held(name):
     assert not words_of(TINY_PROTOCOLS[name], NOBODY, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::test_runs_return_words_that_are_held")
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_over_many_runs_the_false_share_is_at_most_nominal(name):
     population = small_population(3_000)
@@ -257,7 +257,7 @@ def test_over_many_runs_the_false_share_is_at_most_nominal(name):
     assert not exceeds(shares, RATE)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::test_runs_return_words_that_are_held")
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_over_many_runs_nobodys_words_are_not_found(name):
     empty = sum(not words_of(TINY_PROTOCOLS[name], NOBODY, seed) for seed in range(200))

@@ -146,7 +146,7 @@ class TestVerdicts:
         assert words in tool.summary(judge, [mutant], sources())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::TestVerdicts::test_what_stands_there_is_counted_and_not_run_again")
 class TestWholeRuns:
     """Siblings above: the draws of small files, and verdicts that are read."""
 

@@ -166,7 +166,7 @@ def test_ligatures_and_options_of_latex_are_text():
     assert "fontspec" not in table_of(["5 ± 1"]).render("latex")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::test_every_special_of_latex_is_escaped")
 def test_tex_compiles_cells_of_any_kind(tmp_path):
     engine = shutil.which("lualatex") or shutil.which("xelatex")
     if engine is None:

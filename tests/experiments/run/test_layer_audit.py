@@ -103,7 +103,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
     assert audit.found.epsilon <= min(claims(audit).values())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("::test_a_run_without_a_randomizer_shows_its_clients_word")
 def test_a_run_whose_randomizer_understates_its_epsilon_is_detected(monkeypatch):
     right = claims(audited_run())
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")

@@ -35,7 +35,9 @@ def cluster():
 
 
 # A whole cluster; that the address reaches Ray is tested next to the sweep.
-@pytest.mark.slow
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 @pytest.mark.parametrize("virtual", ["false", "true"], ids=["cells", "clients"])
 def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
     cluster, virtual, tmp_path, monkeypatch, capsys
