@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,6 +55,9 @@ SKIP_RULES = {
 NAMES_PROTOCOLS = {PROTOCOL, f"{PROTOCOL}.name"}
 """Paths whose values are names of protocols."""
 _SOURCE = "population.source"
+
+MOST_CELLS = 10_000
+"""Settings times seeds; each is checked before the first one runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +220,7 @@ def parse_sweep(
         )
     first_seed = parse_config(base, origin).seed
     axes = axes_of(section, origin, protocols=_unnamed_protocols(base, section))
+    _check_number(axes, section, origin)
     cells: list[Cell] = []
     seen: set[str] = set()
     choices = Choices()
@@ -251,6 +256,15 @@ def parse_sweep(
         best=section.best,
         table={**table, SWEEP: in_written_order(table[SWEEP], origin)},
     )
+
+
+def _check_number(axes: Sequence[Axis], section: SweepSection, origin: str) -> None:
+    settings = math.prod(len(rows) for _, rows in axes) + len(section.extra)
+    if settings * section.seeds > MOST_CELLS:
+        raise InputError(
+            f"{origin}: expected at most {MOST_CELLS:,} cells, settings times seeds, got "
+            f"{settings * section.seeds:,}; give fewer sweep.seeds or shorter axes."
+        )
 
 
 def _parse_section(content: Any, origin: str) -> SweepSection:

@@ -10,6 +10,7 @@ import pytest
 
 from fedhh.experiments.config.built_in import SWEEPS, preset_names, preset_text, presets
 from fedhh.experiments.run import equal_privacy
+from fedhh.experiments.sweep import plan
 from fedhh.experiments.sweep.axes import by_path
 from fedhh.experiments.sweep.costs import Costs
 from fedhh.experiments.sweep.plan import Cell, load_sweep_table, parse_sweep
@@ -46,6 +47,21 @@ def test_axes_are_combined_in_order_and_seeds_are_innermost():
     assert rows == [(e, d, s) for e in (20, 30) for d in (3, 4) for s in (3, 4)]
     assert len({cell.id for cell in plan.cells}) == 8
     assert plan.axes == ("protocol.eta_max", "protocol.depth")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "number"),
+    [
+        ("seeds = 10_001", "10,001"),
+        ("seeds = 1_000\nextra = [{ protocol.eta_max = 5 }]\n[sweep.axes]\n"
+         "protocol.eta_max = { from = 1, to = 10, step = 1 }", "11,000"),
+    ],
+)  # fmt: skip
+def test_a_sweep_of_too_many_cells_is_refused_before_they_are_made(sweep, number, monkeypatch):
+    monkeypatch.setattr(plan, "_cell", lambda *_, **__: pytest.fail("a cell was made"))
+    message = f"^mine.toml: expected at most 10,000 cells, .* got {number}; .* fewer sweep.seeds"
+    with pytest.raises(InputError, match=message):
+        parse(sweep)
 
 
 @pytest.mark.parametrize(
