@@ -47,6 +47,10 @@ _FOR_COMPARISON = {
 """Without Subset Selection."""
 
 
+_MOST_STEPS = 2_000
+"""Of a group: a bound on them takes seconds, and grows with their number."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StatedBound:
     """One bound on the central epsilon of a shuffle.
@@ -352,6 +356,11 @@ def account_user(
         InputError: A value is out of range, or fewer than two reports are honest.
     """
     require_at_least(1, num_clients=num_clients, max_items=max_items, rounds=rounds)
+    if max_items > _MOST_STEPS:
+        raise InputError(
+            f"Expected max_items <= {_MOST_STEPS:,}, got max_items={max_items}; groups of more "
+            "take too long: state the local epsilon times max_items."
+        )
     honest, added = _honest(num_clients * max_items, max_items, honest_share, collusion)
     added *= rounds
     asked: dict[str, Any] = {

@@ -116,3 +116,8 @@ def test_a_plan_wants_one_of_clients_and_local_epsilon():
             account_plan(LayeredPlan(), central_epsilon=1.0, **given)
     with pytest.raises(InputError, match="a client for each of 2 layers"):
         account_plan(LayeredPlan(layers=2), central_epsilon=1.0, clients=1)
+
+
+def test_more_contributions_than_can_be_computed_with_are_refused_at_once():
+    with pytest.raises(InputError, match=r"^Expected max_items <= 2,000, got max_items=2001; "):
+        account_user(local_epsilon=16.0, num_clients=100_000, max_items=2_001)
