@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 import typer
 
+import fedhh
 from fedhh.cli.app import app
 from fedhh.protocol import DiscoveryProtocol
 
@@ -48,3 +50,31 @@ def test_python_of_a_page_is_python(path: Path):
     text = path.read_text(encoding="utf-8")
     for block in re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
         compile(block, path.name, "exec", dont_inherit=True)
+
+
+def test_the_protocol_of_the_tutorial_refuses_settings_that_mean_nothing():
+    names: dict[str, object] = {"__name__": "page", "fedhh": fedhh}
+    (text,) = [
+        block
+        for block in re.findall(
+            r"^```python\n(.*?)^```$", page("tutorials/own-protocol.md"), re.DOTALL | re.MULTILINE
+        )
+        if "class StopsAtNoise" in block
+    ]
+    exec(compile(text.partition("\n\n\nmine = ")[0], "page", "exec", dont_inherit=True), names)
+    made: type[fedhh.LdpTrieHH] = names["StopsAtNoise"]  # type: ignore[assignment]
+    assert made().least_z == 1.7  # type: ignore[attr-defined]
+    for bad in (math.nan, 0.0, -1.0):
+        with pytest.raises(fedhh.InputError, match="least_z"):
+            made(least_z=bad)  # type: ignore[call-arg]
+
+
+@pytest.mark.slow("::test_the_protocol_of_the_tutorial_refuses_settings_that_mean_nothing")
+def test_the_tutorial_of_a_protocol_ends_with_its_conformance():
+    names: dict[str, object] = {"__name__": "page"}
+    code = re.findall(
+        r"^```python\n(.*?)^```$", page("tutorials/own-protocol.md"), re.DOTALL | re.MULTILINE
+    )
+    assert "check_protocol(" in code[-1]
+    for block in code:
+        exec(compile(block, "page", "exec", dont_inherit=True), names)
