@@ -146,6 +146,14 @@ def check_population(config: PopulationConfig) -> None:
         )
 
 
+def check_known(config: PopulationConfig) -> None:
+    """Raise InputError if the known words cannot be read, or not go with the source."""
+    if not is_named(config.known):
+        load_known(config.known, config.language)
+    if is_synthetic(config) and config.virtual is True:
+        _check_all_new(population_model(config), config)
+
+
 def population_class(source: str) -> type[Any] | None:
     """Return somebody else's class of populations that a source names; None for all others.
 
@@ -255,15 +263,19 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
 ) -> tuple[VirtualPopulation, Mapping[str, Any]]:
+    _check_all_new(model, config)
+    assert config.clients is not None
+    population = VirtualPopulation(model, config.clients, seed=seed)
+    return population, _AllNew(population, config.known)
+
+
+def _check_all_new(model: PopulationModel, config: PopulationConfig) -> None:
     if not has_none_of(config.known, model):
         raise InputError(
             f"population.known = {config.known!r}: expected {own_list(model)} or none for a "
             "population that is drawn again when asked, since its words are made to be in neither; "
             "set population.virtual = false, and use fewer clients."
         )
-    assert config.clients is not None
-    population = VirtualPopulation(model, config.clients, seed=seed)
-    return population, _AllNew(population, config.known)
 
 
 def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:

@@ -18,7 +18,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from fedhh.experiments.config.load import explain, parse_config, put_settings
-from fedhh.experiments.config.population import check_population, says_its_size
+from fedhh.experiments.config.population import check_known, check_population, says_its_size
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import DEFAULT_PROTOCOL, switch_protocol
@@ -313,6 +313,7 @@ def _cell(
             section_of = config.protocol.changed({COHORT: cohort_of(protocol, total)})
             config = config.model_copy(update={PROTOCOL: section_of})
         check_population(config.population)
+        check_known(config.population)
         clients = config.population.clients
         if num_clients is not None and not says_its_size(config.population):
             clients = num_clients(config)

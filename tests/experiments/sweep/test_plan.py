@@ -175,6 +175,14 @@ def test_cells_that_repeat_are_an_error_unless_a_rule_skips_them():
             "varies protocol.passes twice",
         ),
         ('[[sweep.extra]]\n"protocol.etamax" = 1', "did you mean 'eta_max'"),
+        (
+            "[sweep.axes]\npopulation.known = ['none', 'nowhere.txt']",
+            "got 'nowhere.txt', which does not exist",
+        ),
+        (
+            "[[sweep.linked]]\npopulation.virtual = [true]\npopulation.known = ['de']",
+            "expected scowl70 or none for a population that is drawn again",
+        ),
     ],
 )
 def test_wrong_sweeps_are_refused_in_one_line(sweep: str, message: str):
