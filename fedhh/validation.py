@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 SMALLEST_EPSILON = 1e-6
 """Of one report."""
@@ -135,7 +135,8 @@ def require_epsilon(**values: float) -> None:
 
 def require_at_least(minimum: int, **values: int) -> None:
     """Raise InputError unless every keyword's value is an integer not below ``minimum``."""
-    for name, value in values.items():
+    given: Mapping[str, Any] = values
+    for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
             raise InputError(f"Expected an integer {name} >= {minimum}, got {name}={shown(value)}.")
 
