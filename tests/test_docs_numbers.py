@@ -29,16 +29,13 @@ def shown(page: str) -> list[tuple[str, list[str]]]:
     return quoted
 
 
-QUOTED = [
-    each
-    for page in (
-        "explanation/privacy-attacks.md",
-        "howto/choose-epsilon.md",
-        "howto/how-many-devices.md",
-        "howto/plan-a-deployment.md",
-    )
-    for each in shown(page)
-]
+PAGES = (
+    "explanation/privacy-attacks.md",
+    "howto/choose-epsilon.md",
+    "howto/how-many-devices.md",
+    "howto/plan-a-deployment.md",
+)
+QUOTED = [each for page in PAGES for each in shown(page)]
 
 
 def cases() -> list[object]:
@@ -63,6 +60,34 @@ def test_numbers_of_a_page_are_what_the_command_prints(
     for each in quoted:
         start = " ".join(each.split())
         assert any(other.startswith(start) for other in printed), each
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_numbers_in_prose_before_a_block_are_those_of_the_block(page: str):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for prose, block in re.findall(
+        r"([^\n`|#]+(?:\n[^\n`|#]+)*)\n\n```console\n(.*?)^```$",
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    ):
+        in_block = {
+            float(each.replace(",", "")) for each in re.findall(r"\d[\d,]*(?:\.\d+)?", block)
+        }
+        for number in re.findall(r"\d{1,3}(?:,\d{3})+", prose):
+            assert float(number.replace(",", "")) in in_block, (page, number)
+        for number in re.findall(r"(\d+(?:\.\d+)?) million", prose):
+            digits = len(number.partition(".")[2])
+            assert float(number) in {round(each / 1e6, digits) for each in in_block}, (page, number)
+
+
+def test_one_contribution_takes_an_eighth_of_the_devices():
+    ten, one = (
+        int(quoted[0].partition(" ")[0].replace(",", ""))
+        for line, quoted in shown("howto/how-many-devices.md")
+        if "--preset default --central-epsilon 1 --unit user" in line and "--clients" not in line
+    )
+    assert round(ten / one) == 8
+    assert "an eighth of them" in (DOCS / "howto/how-many-devices.md").read_text(encoding="utf-8")
 
 
 def test_every_paper_of_a_protocol_can_be_cited():

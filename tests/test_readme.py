@@ -32,6 +32,50 @@ def test_the_python_example_runs(capsys):
     assert len(code.strip().splitlines()) < 15
 
 
+def quoted_pieces(block: str) -> list[str]:
+    """Return what a block quotes, a row of a table or a stretch of text each, in order."""
+    pieces, text = [], ""
+    for line in [*block.splitlines(), ""]:
+        words = " ".join(line.split())
+        if words and not re.search(r"\S {2,}\S|^ ", line):
+            text = f"{text} {words}".strip()
+            continue
+        pieces += [each.strip() for each in text.split("...") if each.strip()]
+        text = ""
+        if words not in ("", "..."):
+            pieces.append(words)
+    return pieces
+
+
+def not_printed(block: str, printed: str) -> list[str]:
+    """Return the pieces of a block that are not in what was printed, but for spaces and frames."""
+    words = " ".join(["", *re.sub(r"[\u2500-\u257f]", " ", printed).split(), ""])
+    return [each for each in quoted_pieces(block) if f" {each} " not in words]
+
+
+def block_of_the_default_run() -> str:
+    return README.partition("It prints\n\n```\n")[2].partition("\n```\n")[0]
+
+
+@pytest.mark.slow("::test_a_last_digit_of_the_default_run_that_differs_is_noticed")
+def test_what_the_default_run_prints_is_shown(command, monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("COLUMNS", "120")
+    done = command("run", "--out", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert not_printed(block_of_the_default_run(), done.stdout) == []
+
+
+def test_a_last_digit_of_the_default_run_that_differs_is_noticed():
+    block = block_of_the_default_run()
+    assert len(quoted_pieces(block)) > 12
+    assert not_printed(block, block.replace("...", "and more")) == []
+    for number in re.findall(r"[\d,.]*\d", block):
+        assert not_printed(block, block.replace(number, f"{number}1")) != [], number
+    # The sentence on privacy and the table state the same epsilon of an item.
+    (row,) = re.findall(r"central epsilon before the run, item +(\S+)", block)
+    assert f"Privacy: epsilon {row} at item level" in block
+
+
 def command_lines() -> list[str]:
     """Return the commands of all pages, and of the README's tables and sentences."""
     pages = [README, *(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))]
