@@ -234,7 +234,7 @@ def test_wrong_options_are_refused_in_one_line(refused, words, message):
         (("no-such.csv", *EMOJI), "no-such.csv"),
         (("x.txt", *EMOJI), "known extensions"),
         (("sent.csv", *EMOJI, "--days", "3"), "No such option: --days"),
-        (("--transcript", "sent.csv", *EMOJI), "FILE, without an option"),
+        (("--transcript", "sent.csv", *EMOJI), "No such option: --transcript"),
     ],
 )
 def test_wrong_options_of_a_log_are_refused_in_one_line(refused, words, message):

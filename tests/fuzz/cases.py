@@ -20,7 +20,7 @@ TOTAL = int(os.environ.get("FEDHH_FUZZ_CASES", "500"))
 
 SHARES = {
     # Files of clients and of known words.
-    "csv": 1_200, "csv.gz": 500, "json": 1_200, "json.gz": 500, "parquet": 1_500, "words": 400,
+    "csv": 1_500, "csv.gz": 500, "json": 1_500, "json.gz": 500, "parquet": 1_500, "words": 400,
     "words.gz": 300,
     # Configurations as files, and --set.
     "config": 2_500, "sweep": 1_500, "months": 800, "pipeline": 800, "settings": 2_500,
