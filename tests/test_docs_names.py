@@ -11,6 +11,7 @@ import typer
 
 import fedhh
 from fedhh.cli.app import app
+from fedhh.experiments.config.schema import Config
 from fedhh.protocol import DiscoveryProtocol
 
 ROOT = Path(__file__).parent.parent
@@ -78,3 +79,10 @@ def test_the_tutorial_of_a_protocol_ends_with_its_conformance():
     assert "check_protocol(" in code[-1]
     for block in code:
         exec(compile(block, "page", "exec", dont_inherit=True), names)
+
+
+def test_what_a_configuration_simulates_is_not_called_missing():
+    text = page("explanation/fidelity.md")
+    sections = re.findall(r"`\[(\w+)\]`", text.partition("Simulated only if asked for")[2])
+    assert sections == ["devices", "adversary"]
+    assert set(sections) <= Config.model_fields.keys()
