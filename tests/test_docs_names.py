@@ -86,3 +86,19 @@ def test_what_a_configuration_simulates_is_not_called_missing():
     sections = re.findall(r"`\[(\w+)\]`", text.partition("Simulated only if asked for")[2])
     assert sections == ["devices", "adversary"]
     assert set(sections) <= Config.model_fields.keys()
+
+
+def test_the_run_on_ones_own_data_has_the_default_settings():
+    text = page("tutorials/my-data.md")
+    assert "\nfedhh run --data words.parquet\n" in text
+    assert "`--set protocol.eta_max=100`" in text.partition("leave `eta_max` as it is")[2]
+
+
+@pytest.mark.slow("::test_the_run_on_ones_own_data_has_the_default_settings")
+def test_few_kept_prefixes_cover_less_as_the_tutorial_on_ones_own_data_says():
+    population = fedhh.synthetic_population("chat", 30_000, seed=0)
+    usual, few = (
+        fedhh.simulate(fedhh.AdaptiveTrieHH(eta_max=eta_max), population, seed=0).metrics.coverage
+        for eta_max in ("auto", 100)
+    )
+    assert few < usual - 0.03
