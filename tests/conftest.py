@@ -37,6 +37,20 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "stable")
 # Most of what a test loads stays to the end: to look through it less often saves a twentieth.
 gc.set_threshold(50_000, 20, 100)
 
+SLOW_EXAMPLES = {
+    "fedhh.experiments.sweep.objects.sweep_over": (
+        "tests/experiments/sweep/test_objects.py::test_what_cannot_run_is_refused_in_one_line"
+    ),
+}
+"""Examples of docstrings that take long, and their siblings."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow(SLOW_EXAMPLES[item.name]))
+
+
 RAY_CORES = 3
 """As many as the most workers of a test."""
 

@@ -33,6 +33,7 @@ def test_counts_have_every_published_number_and_between_ranks_are_powers():
     assert np.abs(counts[2:32] - expected).max() <= 0.5
 
 
+@pytest.mark.slow("::test_counts_have_every_published_number_and_between_ranks_are_powers")
 @pytest.mark.parametrize("kind", [bit_values.RandomBits, bit_values.TextBits])
 def test_clients_hold_distinct_bits_in_the_order_of_counts(kind):
     population = kind(bit_values.CLIENTS, seed=0)
@@ -72,6 +73,7 @@ def test_a_log_is_read_highest_bit_first_and_another_one_refused(tmp_path, monke
         bit_values.read_log(tmp_path / "missing")
 
 
+@pytest.mark.slow("::test_triehhs_samples_are_the_largest_of_its_theorem")
 def test_everybody_holds_one_word_and_no_seed_changes_it():
     population = OneWord(20_000, seed=0)
     counts = population.word_clients
@@ -114,6 +116,7 @@ def test_sfps_local_epsilons_follow_from_both_bounds():
         assert central[0] <= epsilon <= central[1]
 
 
+@pytest.mark.slow("::test_triehhs_samples_are_the_largest_of_its_theorem")
 @pytest.mark.parametrize(("name", "cells"), [("pem", 80), ("triehh", 20), ("sfp", 80)])
 def test_a_sweep_is_planned(tmp_path, name, cells):
     line = [sys.executable, "-m", "fedhh", "run", HERE / f"{name}.toml", "--trust", "--dry-run"]
@@ -122,6 +125,7 @@ def test_a_sweep_is_planned(tmp_path, name, cells):
     assert f"{cells} cells to run, 0 skipped" in done.stdout + done.stderr
 
 
+@pytest.mark.slow("::test_triehhs_samples_are_the_largest_of_its_theorem")
 def test_the_most_frequent_values_are_found():
     protocol = Pem(
         alphabet="01", fixed_length=True, length=48, step=11, keep=4, oracle="olh", max_items=1

@@ -208,6 +208,7 @@ def test_the_command_writes_hashed_users_that_a_salt_repeats_and_fedhh_reads_the
     }  # fmt: skip
 
 
+@pytest.mark.slow("::test_parts_of_authors_names_are_in_nobodys_text")
 @needs_git
 def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(tmp_path, clone):
     (tmp_path / "list.mbox").write_text("Hello")

@@ -176,6 +176,7 @@ def test_a_validation_round_through_another_randomizer_is_not_subset_selection_a
     assert not plan(randomizers=sketch, validation_randomizer=validation).is_subset_selection
 
 
+@pytest.mark.slow("::test_a_validation_round_claims_its_k_exactly_if_its_rate_allows")
 @pytest.mark.parametrize(
     ("change", "kept_by"),
     thinned(

@@ -106,7 +106,7 @@ READ = [
 ]
 
 
-@pytest.mark.slow("::test_what_is_shown_without_the_code_is_what_the_run_stated")
+@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 @pytest.mark.parametrize("command", thinned(READ, single=True), ids=" ".join)
 def test_a_directory_is_read_without_running_its_code(sent, received, command, capsys):
     call(*(received / part if (received / part).is_dir() else part for part in command))
@@ -116,6 +116,7 @@ def test_a_directory_is_read_without_running_its_code(sent, received, command, c
     assert "bottleneck" not in sys.modules
 
 
+@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, capsys):
     call("show", received / "run")
     shown = capsys.readouterr().out
@@ -137,7 +138,7 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     assert not (sent / MARK).exists()
 
 
-@pytest.mark.slow("::test_what_is_shown_without_the_code_is_what_the_run_stated")
+@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 @pytest.mark.parametrize(
     "command",
     thinned(
@@ -196,6 +197,7 @@ def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, rec
     assert pd.read_parquet("new/discoveries.parquet").shape[0] > 0
 
 
+@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 def test_a_folder_whose_code_nobody_names_is_never_imported_from(sent, received, tmp_path):
     (received / "plain.toml").write_text(RUN)
     call("run", "--config", received / "plain.toml", "--out", "new", "-q")

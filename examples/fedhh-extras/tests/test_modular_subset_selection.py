@@ -172,6 +172,7 @@ def test_where_values_are_fewer_than_e_to_the_epsilon_its_noise_is_larger():
     assert float(ours.variance(0, 1) / best.variance(0, 1)) > 3
 
 
+@pytest.mark.slow("::test_where_values_are_fewer_than_e_to_the_epsilon_its_noise_is_larger")
 def test_it_fits_where_projective_geometry_does_not():
     with pytest.raises(InputError, match="485,210,757"):
         ProjectiveGeometryResponse(epsilon=10.0, domain_size=10**6)

@@ -39,7 +39,7 @@ def made():
     return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=16, **LIMITS)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_every_limit_is_kept_by_every_setting(made):
     assert len({trial.config.protocol.name for trial in made.trials}) >= 2
     assert len(made.trials) >= 5
@@ -83,7 +83,7 @@ def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
         assert cost["rounds"] <= 8
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
     by = costs(made.goal).values()
 
@@ -101,6 +101,7 @@ def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
     assert all(any(below(a, b) for a in front) for b in rest)
 
 
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_the_search_finds_more_than_its_start(made):
     for name in ("ldp-triehh", "triehh"):
         own = [trial for trial in made.trials if trial.config.protocol.name == name]
@@ -108,7 +109,7 @@ def test_the_search_finds_more_than_its_start(made):
         assert chosen.outcome.recall == max(trial.outcome.recall for trial in own)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     asked = {"protocols": ("triehh",), "at": "user-central-epsilon=4", "runs": 2}
     one, same = (fedhh.plan(settings=CHAT, **asked) for _ in range(2))
@@ -117,7 +118,7 @@ def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     assert other.to_dict()["best"] != one.to_dict()["best"]
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_workers_change_nothing(shared_ray):
     asked = {"protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 3}
     alone = fedhh.plan(settings=CHAT, **asked)
@@ -167,7 +168,7 @@ def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
     found = fedhh.plan(
         settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
@@ -189,7 +190,7 @@ def test_the_smaller_of_two_epsilons_decides():
     assert with_guarantee(config, loose, 12_000).privacy.local_epsilon == alone
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken():
     goal = Goal(unit="item", central_epsilon=90.0)
     config = parse_config({"population": {"clients": 12_000}}, "test")
@@ -226,7 +227,7 @@ def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_the_nearest_epsilon_that_is_named_can_be_met():
     asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
     with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
@@ -257,7 +258,7 @@ def test_wrong_input_is_refused_in_one_line(given, message: str):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_trust_models_follow_from_plans():
     words = fedhh.Candidates(tuple("abcdefgh"))
     found = {}
@@ -273,7 +274,7 @@ def test_trust_models_follow_from_plans():
     assert set(found.values()) == {"local"}
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_rounds_that_can_be_asked_at_once_take_one_day():
     pem = fedhh.Pem(max_items=1).settle(num_clients=20_000, seed=0)
     assert len(pem.plan.layers) > 1
@@ -298,7 +299,7 @@ def test_the_interval_is_for_one_more_run():
     assert Predicted.of([0.4]) == Predicted(mean=0.4)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
     words = ("lol", "dont", "im", "pre", "ii", "haha")
     shares, errors = [], []
@@ -311,7 +312,7 @@ def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
     assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=0.35)
 
 
-@pytest.mark.slow("::test_the_search_finds_more_than_its_start")
+@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_a_protocol_whose_bytes_nobody_knows_is_left_out_with_the_reason():
     found = fedhh.plan(
         settings=CHAT,

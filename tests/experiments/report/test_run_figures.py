@@ -90,6 +90,7 @@ def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure(
     assert (~found["is_target"]).any()
 
 
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_figures_say_the_protocol_and_its_epsilons():
     _, axes = estimates("privacy.local_epsilon=5")
     title = axes.get_title()
@@ -115,7 +116,7 @@ def test_passes_that_coincide_can_be_distinguished():
         assert first.get_zorder() < second.get_zorder()
 
 
-@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_the_figures_of_a_directory_are_those_of_its_run(directory, tmp_path):
     names = set(figures(run_of()[1]))
     paths = plot_run(directory, out=tmp_path / "out")
@@ -200,7 +201,7 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
-@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
+@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 @pytest.mark.usefixtures("drawn_figures")
 def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
     plot_run(directory, out=tmp_path / "out", look=Look(title=False, size=(5.0, 3.0)))

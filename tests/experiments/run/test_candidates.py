@@ -117,7 +117,7 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
     assert (longer["word"].str.len() > LDP.depth).all()
 
 
-@pytest.mark.slow("::test_protocols_without_a_posterior_record_none")
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_the_posterior_says_what_a_layer_kept(tmp_path):
     # So few are kept that the posterior of all others is not worth its time.
     _, record = recorded(replace(ADAPTIVE, eta_max=15), tmp_path)
@@ -148,6 +148,7 @@ def test_the_posterior_says_what_a_layer_kept(tmp_path):
         np.testing.assert_array_equal(own["posterior"].to_numpy(), np.float32(row["posterior"]))
 
 
+@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_protocols_without_a_posterior_record_none(tmp_path):
     _, record = recorded(LDP, tmp_path)
     assert record.candidates["posterior"].isna().all()

@@ -127,6 +127,7 @@ def test_a_sweep_varies_the_number_of_fake_clients(tmp_path):
     assert (rows["population_clients"] == 4_000).all()
 
 
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_protocols_of_python_are_attacked_in_a_sweep_as_alone():
     rows = sweep_over(LDP, POPULATION, seeds=[4], adversary=FAKES)
     alone = simulate(LDP, POPULATION, seed=4, adversary=FAKES)
@@ -175,7 +176,7 @@ def test_a_sentence_says_what_they_did(settings, said):
     assert said in outcome.sentence
 
 
-@pytest.mark.slow("::test_protocols_of_python_are_attacked_in_a_sweep_as_alone")
+@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_guarantees_are_for_honest_clients_who_alone_amplify():
     kind = replace(LDP, max_items=1, depth=2, local_epsilon=2.0)
     population = zipf_population(40_000)

@@ -104,7 +104,7 @@ def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, fil
     assert sorted(finished.rglob("*")) == before
 
 
-@pytest.mark.slow("::test_a_resume_with_other_settings_is_refused")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_before_anything_is_made")
 def test_a_resume_gives_the_same_bits_with_and_without_its_source(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):
@@ -123,6 +123,7 @@ def test_a_resume_gives_the_same_bits_with_and_without_its_source(
         assert results(stopped) == whole
 
 
+@pytest.mark.slow("::test_what_cannot_run_is_refused_before_anything_is_made")
 def test_a_resume_with_other_settings_is_refused(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):

@@ -167,7 +167,9 @@ def test_coverage_is_drawn_against_central_epsilon_only_where_that_varies(tmp_pa
     rows = grid(**{"privacy.local_epsilon": [2.0, 4.0, 8.0], "seed": [0]}).assign(delta=1e-10)
     for name, central in (("one", [0.3, 0.3, 0.3]), ("several", [0.1, 0.2, 0.3])):
         directory = results_in(
-            tmp_path / name, rows.assign(central_epsilon=central), ["privacy.local_epsilon"]
+            tmp_path / name,
+            rows.assign(central_epsilon_before_run=central),
+            ["privacy.local_epsilon"],
         )
         files = {path.name for path in files_of(directory, metrics=["coverage"])}
         assert ("tradeoff.png" in files) == (name == "several")

@@ -50,7 +50,7 @@ def both() -> pd.DataFrame:
     )  # fmt: skip
 
 
-@pytest.mark.slow("::test_a_run_that_fails_is_a_row_and_the_others_go_on")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_the_same_settings_and_seeds_give_the_rows_of_a_configuration(both, tmp_path):
     config = of_config(
         {
@@ -65,7 +65,7 @@ def test_the_same_settings_and_seeds_give_the_rows_of_a_configuration(both, tmp_
     assert both["status"].eq("done").all()
 
 
-@pytest.mark.slow("::test_a_run_that_fails_is_a_row_and_the_others_go_on")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_what_auto_decides_differently_is_a_column_as_in_a_configuration(tmp_path):
     axes = {"passes": [1, 2], "sampler": ["random", "greedy"]}
     mine = fedhh.sweep_over(TRIEHH, chat, axes=axes, seeds=[5])
@@ -75,7 +75,7 @@ def test_what_auto_decides_differently_is_a_column_as_in_a_configuration(tmp_pat
     assert "protocol.clients_per_layer" in mine
 
 
-@pytest.mark.slow("::test_a_run_that_fails_is_a_row_and_the_others_go_on")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_one_population_serves_all_seeds_and_workers_change_nothing(ray_here):
     population = chat(0)
     axes = {"local_epsilon": np.array([2.0, 8.0])}
@@ -102,6 +102,7 @@ class Fragile(fedhh.LdpTrieHH):
         return super().keep(votes, noise, query)
 
 
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_a_run_that_fails_is_a_row_and_the_others_go_on(capsys):
     results = fedhh.sweep_over(
         Fragile(**BASE), chat, axes={"local_epsilon": [8, 2]}, progress=True
@@ -116,7 +117,7 @@ def test_a_run_that_fails_is_a_row_and_the_others_go_on(capsys):
     assert "1 cell failed" in fedhh.table(results).note
 
 
-@pytest.mark.slow("::test_a_run_that_fails_is_a_row_and_the_others_go_on")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_results_are_shown_as_a_table_and_figures(both):
     table = fedhh.table(both)
     assert isinstance(table, NotebookTable)
@@ -167,7 +168,7 @@ def test_what_cannot_run_is_refused_in_one_line(changes, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow("::test_a_run_that_fails_is_a_row_and_the_others_go_on")
+@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_populations_of_all_seeds_have_one_size():
     results = fedhh.sweep_over(
         TRIEHH, lambda seed: fedhh.synthetic_population("chat", 500 + seed, seed=seed), seeds=2

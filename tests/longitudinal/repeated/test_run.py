@@ -70,6 +70,7 @@ def test_known_words_are_never_found_twice(done):
         assert len(set(words)) == len(words)
 
 
+@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_counts_are_those_of_everybody_in_that_period(done):
     plan, _, outcome = done
     over_time = build_over_time(plan)
