@@ -24,7 +24,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import spec_from_file_location, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fedhh.system.files import write_text
 from fedhh.validation import InputError, did_you_mean
@@ -285,6 +285,28 @@ class _Finder(MetaPathFinder):
         if refused and self.file_of(name) is None:
             raise InputError(refused)
 
+    def check_installed(self, module: str, place: str) -> None:
+        """Raise InputError if a configuration names an installed module that nobody trusts.
+
+        A package with an entry point for fedhh is trusted, and so is what is imported already.
+        """
+        top = _top_module(module)
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        plugins = {
+            _top_module(point.module) for kind in kinds for point in _entry_points(kind).values()
+        }
+        if self.trusts or not self.offered or module in sys.modules or top in {"fedhh", *plugins}:
+            return
+        folders = [*self.folders, *self.offered]
+        if any(_module_file(each, top) for each in folders) and not self._is_installed(top):
+            return  # `open_for` decides.
+        others = [finder for finder in sys.meta_path if finder is not self]
+        if any(finder.find_spec(top, None) for finder in others):
+            raise InputError(
+                f"{place!r} names code: the installed module {module} would be imported, which is "
+                "no plug-in of fedhh; give --trust if it may run."
+            )
+
     def _is_installed(self, name: str) -> bool:
         if name in sys.stdlib_module_names:
             return True
@@ -305,8 +327,15 @@ def _use_finder() -> None:
 
 
 def _plugin_at(place: str, kind: Kind) -> type[Any]:
-    _finder.named.add(place.partition(":")[0].partition(".")[0])
+    module = place.partition(":")[0]
+    if _top_module(module) not in _finder.named:
+        _finder.check_installed(module, place)
+    _finder.named.add(_top_module(module))
     return _class_at(place, kind)
+
+
+def _top_module(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _class_at(place: str, kind: Kind) -> type[Any]:

@@ -97,3 +97,22 @@ def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
     )  # fmt: skip
     assert shown.stdout.strip() == "[7, 7]"
     assert pickle.loads(file.read_bytes())[0] is not value
+
+
+def test_an_installed_module_that_a_configuration_names_is_imported_with_trust_only(
+    tmp_path, monkeypatch
+):
+    installed, config = tmp_path / "installed", tmp_path / "config"
+    (installed / "plugin_spaced").mkdir(parents=True)
+    config.mkdir()
+    for name in ("plugin_installed", "plugin_spaced/part"):
+        (installed / f"{name}.py").write_text("class Mine: pass")
+    monkeypatch.syspath_prepend(installed)
+    for module in ("plugin_installed", "plugin_spaced.part"):
+        with plugins.apart():
+            plugins.offer_folder(config)
+            with pytest.raises(InputError, match=f"installed module {module} .*--trust"):
+                plugins.find("protocols", f"{module}:Mine", {})
+            assert module not in sys.modules
+            plugins.trust(True)
+            assert plugins.find("protocols", f"{module}:Mine", {}).__name__ == "Mine"
