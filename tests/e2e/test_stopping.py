@@ -19,9 +19,8 @@ MESSAGE = "Interrupted; what is finished is kept.\n"
 
 
 @pytest.mark.usefixtures("own_modules")
-@pytest.mark.parametrize(
-    "stop", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow("::test_a_signal_leaves_no_half_written_file")
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, command, stop):
     go = write_waiting(tmp_path, "mine/checkpoint/state.npz")
     process = start(
