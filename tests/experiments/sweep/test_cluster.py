@@ -42,11 +42,11 @@ def cluster():
 def test_a_sweep_on_a_cluster_gives_the_bytes_of_one_process(
     cluster, virtual, tmp_path, monkeypatch, capsys
 ):
-    (tmp_path / "sweep.toml").write_text(SWEEP)
-    fedhh.sweep(tmp_path / "sweep.toml", out=tmp_path / "here")
     # Cells share what is held; of clients that are drawn when asked, those of one cell are shared.
+    sweep = SWEEP.replace("[population]", f"[population]\nvirtual = {virtual}")
+    (tmp_path / "sweep.toml").write_text(sweep)
+    fedhh.sweep(tmp_path / "sweep.toml", out=tmp_path / "here")
     words = ["--workers", "2", "--ray-address", cluster.address]
-    words += ["--set", f"population.virtual={virtual}"]
     out = tmp_path / "there"
     command = ["fedhh", "sweep", str(tmp_path / "sweep.toml"), *words, "--out", str(out)]
     monkeypatch.setattr(sys, "argv", command)

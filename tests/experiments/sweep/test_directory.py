@@ -269,7 +269,7 @@ def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
 @pytest.mark.slow("::test_the_interval_is_students_t_of_the_mean")
 def test_every_figure_comes_as_png_pdf_and_svg_and_says_its_interval(tmp_path):
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], COHORT: [10, 100], "seed": [0, 1, 2]})
-    rows = rows.assign(central_epsilon=rows[EPSILON] / 10, delta=1e-10)
+    rows = rows.assign(central_epsilon_before_run=rows[EPSILON] / 10, delta=1e-10)
     directory = results_in(tmp_path / "in", rows, [EPSILON, COHORT])
     paths = plot_sweep(directory, out=tmp_path / "out")
     names = {path.stem for path in paths}
