@@ -210,7 +210,7 @@ def test_a_log_that_is_none_is_refused_in_one_line(refused, tmp_path, content, m
             ((*EMOJI, "--devices", "100000000"), "use fewer --devices or --days"),
             ((*EMOJI, "--confidence", "1"), "confidence=1.0"),
             ((*EMOJI, "--local-epsilon", "1"), "--local-epsilon only with --answer"),
-            ((*EMOJI, "--transcript", "x.csv"), "fedhh audit log FILE"),
+            ((*EMOJI, "--transcript", "x.csv"), "No such option: --transcript"),
             (("--rules", "macos-10.12", "--devices", "9"), "no --devices with an audited system"),
             (("--answer", "rappor"), "Expected --local-epsilon with --answer"),
             (

@@ -172,19 +172,6 @@ def test_why_a_prefix_was_dropped_is_its_posterior(page, posterior):
     assert float(rows_of_path(page)[-1][4]) == pytest.approx(row["posterior"], rel=0.01)
 
 
-def test_a_directory_without_the_posterior_says_so(page, posterior, tmp_path):
-    folder = shutil.copytree(posterior, tmp_path / "old")
-    for name in ("candidates", "missed"):
-        file = folder / f"{name}.parquet"
-        pd.read_parquet(file).drop(columns="posterior").to_parquet(file)
-    table = pd.read_parquet(folder / "candidates.parquet")
-    layer = int(table.query("fate == 'kept'")["layer"].min())
-    row = table.query(f"layer == {layer} and fate == 'dropped' and not is_word").iloc[-1]
-    opened(page, folder)
-    assert "which this directory does not record" in page.search(row["prefix"] + "a")
-    assert page.logs()[0] == []
-
-
 @pytest.mark.parametrize("run", ["posterior", "validated"])
 def test_the_validation_round_has_its_name_in_the_player_and_the_table(page, run, request):
     directory = request.getfixturevalue(run)
