@@ -151,8 +151,9 @@ def test_the_documented_commands_give_the_bits_of_one_process(machines, tmp_path
     run = re.sub(r"^fedhh sweep .*", r"\g<0> --out sweep", run, flags=re.MULTILINE)
     done = machines.shell(run)
     assert done.returncode == 0, done.stderr
-    # The sweep's plan, and nothing of Ray's own.
-    assert [line.split()[0] for line in done.stderr.splitlines()] == ["2", "Clients", "cells"]
+    # The sweep's plan, where a machine is slow a line a minute, and nothing of Ray's own.
+    said = [line.split()[0] for line in done.stderr.splitlines()]
+    assert [word for word in said if word != "drawing"] == ["2", "Clients", "cells"]
 
     line = next(line for line in RUN.splitlines() if line.startswith("fedhh run"))
     preset = shlex.split(line)[shlex.split(line).index("--preset") + 1]
