@@ -10,7 +10,6 @@ import types
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
@@ -21,6 +20,7 @@ from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.validation import InputError, RunFailedError
 from tests.conftest import LETTERS, zipf_population
+from tests.simulation.same_states import assert_same
 
 pytest.importorskip("ray")
 
@@ -156,12 +156,6 @@ def last_state(
 
 def executor_on(actors: Actors) -> RayExecutor:
     return RayExecutor(ClientWorker(zipf_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
-
-
-def assert_same(state: TrieState, reference: TrieState) -> None:
-    assert np.array_equal(state.found.codes, reference.found.codes)
-    assert np.array_equal(state.found.estimate, reference.found.estimate)
-    assert state.history == reference.history
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -30,6 +30,7 @@ from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.validation import InputError, RunFailedError
 from tests.conftest import LETTERS, RAY_CORES, join_shared_ray, zipf_population
+from tests.simulation.same_states import assert_same
 
 ray = pytest.importorskip("ray")
 
@@ -77,12 +78,6 @@ def last_state(executor: Executor) -> TrieState:
     with executor:
         *_, last = rounds(PROTOCOL, executor)
     return last.state
-
-
-def assert_same(state: TrieState, reference: TrieState) -> None:
-    assert np.array_equal(state.found.codes, reference.found.codes)
-    assert np.array_equal(state.found.estimate, reference.found.estimate)
-    assert state.history == reference.history
 
 
 @pytest.fixture(scope="class")
