@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fedhh.privacy_loss.binomial import lower_tail, pmf, upper_tail
 from fedhh.privacy_loss.convolution import ROUNDING, Floats
 from fedhh.privacy_loss.search import smallest_true
+from fedhh.validation import InputError
 
 _BINOMIAL = 1e-11
 """Relative error of a binomial probability: measured up to 3e-13."""
@@ -20,6 +21,8 @@ SUMMED = 1e-13
 """Relative rounding of a sum of positive numbers."""
 _SAME = 1e-12
 """Relative rounding of an epsilon that is read off."""
+_WIGGLE = 1e-12
+"""By how much a computed curve may rise, or leave the range from 0 to 1, by rounding alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,10 +53,15 @@ class PrivacyLossDistribution:
         "Connect the Dots", Algorithm 1.
 
         Args:
-            deltas: ``(2 k + 1,) float64``, non-increasing: upper bounds on the mechanism's delta
-                from epsilon = -k to +k gaps.
+            deltas: ``(2 k + 1,) float64``: upper bounds on the mechanism's delta from epsilon = -k
+                to +k gaps, from 1 to 0 and non-increasing, but for rounding, which is taken
+                upward. They need not be convex.
             gap: Distance of the epsilons.
+
+        Raises:
+            InputError: Bounds that are off by more than rounding.
         """
+        deltas = _levelled(deltas)
         falls = -np.diff(deltas)
         # Delta falls by U - W e**epsilon; W is what all losses above weigh.
         from_below, from_above = falls / -math.expm1(-gap), falls / math.expm1(gap)
@@ -178,6 +186,32 @@ def likely_lies(epsilon: float, count: int, *, cut: float) -> tuple[int, int]:
         lambda k: float(lower_tail(count - k, count, lie)) <= cut, low=1, high=count + 1
     )
     return count + 1 - (true or count + 1), (most or count + 1) - 1
+
+
+def _levelled(deltas: Floats) -> Floats:
+    """Return a curve of deltas from 0 to 1 that nowhere rises; each is at least what was given.
+
+    Raises:
+        InputError: One rises, or lies outside, by more than `_WIGGLE`.
+    """
+    off = ~((deltas >= -_WIGGLE) & (deltas <= 1 + _WIGGLE))
+    if off.any():
+        place = int(np.argmax(off))
+        raise InputError(
+            f"Expected deltas from 0 to 1, got {deltas[place]} at place {place} of "
+            f"{len(deltas)} (from epsilon -k to k)."
+        )
+    inside = np.clip(deltas, 0.0, 1.0)
+    level: Floats = np.maximum.accumulate(inside[::-1])[::-1]
+    rises = level - inside
+    if rises.max() > _WIGGLE:
+        place = int(np.argmax(rises))
+        raise InputError(
+            "Expected deltas that do not rise with epsilon by more than rounding "
+            f"({_WIGGLE:g}), got {deltas[place]} at place {place} of {len(deltas)} and "
+            f"{level[place]} further on."
+        )
+    return level
 
 
 def _chance_of_lie(epsilon: float) -> float:

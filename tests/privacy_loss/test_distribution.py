@@ -16,6 +16,7 @@ from fedhh.privacy_loss.convolution import convolve
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.privacy_loss.sums import UncertifiedError, compose, epsilon_of_sum
+from fedhh.validation import InputError
 from tests.accounting.exact_losses import delta_of_responses
 from tests.accounting.long_double import delta_of_sum, needs_long_double, rational_delta_of_sum
 from tests.thinned import thinned
@@ -332,6 +333,39 @@ def test_bounds_that_are_not_convex_are_dominated_too() -> None:
     losses = PrivacyLossDistribution.dominating(deltas, gap=0.5)
     for index, delta in zip(range(-3, 4), deltas, strict=True):
         assert losses.delta(index * 0.5) >= delta - 1e-15
+
+
+def test_a_curve_that_rounding_makes_rise_is_taken_upward() -> None:
+    # Randomized response beyond its epsilon, computed as a difference: 0 but for rounding.
+    x = np.exp(np.arange(-40, 41) * 0.05)
+    smooth = np.maximum((math.e - x) / (math.e + 1), np.maximum(1 - x, 0.0))
+    noise = np.random.default_rng(3).uniform(-2e-16, 2e-16, smooth.size)
+    wiggling = smooth + noise
+    assert np.any(np.diff(wiggling) > 0)
+    assert wiggling.min() < 0
+    losses = PrivacyLossDistribution.dominating(wiggling, gap=0.05)
+    assert np.all(losses.masses >= 0)
+    found = np.array([losses.delta(index * 0.05) for index in range(-40, 41)])
+    assert np.all(found >= wiggling)
+    np.testing.assert_allclose(found, smooth, atol=1e-11)
+    expected = PrivacyLossDistribution.dominating(smooth, gap=0.05)
+    for parts, least in (([(losses, 7)], [(expected, 7)]), ([(losses, 1)], [(expected, 1)])):
+        epsilon = epsilon_of_sum(parts, delta=1e-6)
+        assert epsilon == pytest.approx(epsilon_of_sum(least, delta=1e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("deltas", "problem"),
+    [
+        ([0.9, 0.5, 0.6, 0.1, 0.0], "got 0.5 at place 1 of 5 and 0.6 further on"),
+        ([1.1, 0.5, 0.4, 0.1, 0.0], "from 0 to 1, got 1.1 at place 0"),
+        ([0.9, 0.5, 0.4, 0.1, -0.1], "from 0 to 1, got -0.1 at place 4"),
+        ([0.9, 0.5, math.nan, 0.1, 0.0], "from 0 to 1, got nan at place 2"),
+    ],
+)
+def test_a_curve_that_rises_or_is_none_is_refused(deltas: list[float], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        PrivacyLossDistribution.dominating(np.array(deltas), gap=0.5)
 
 
 @pytest.mark.parametrize("target", [0.025, 0.1, 0.4])
