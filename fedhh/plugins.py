@@ -5,9 +5,9 @@ A name is a key of the built-in classes, an entry point of the group ``fedhh.<ki
 and then among what is installed. Modules from folders travel to other processes as text: see
 `Carried`.
 
-To import a module is to run it. A folder next to a configuration (`offer_folder`) is opened only
-when the configuration names a module in it, and only if `trust` was called or the module is the
-user's own; see *Security* in the documentation. Within `disabled` nothing is imported by name.
+To import a module is to run it. A folder next to a configuration (`offered`) is opened only when
+the configuration names a module in it, and only if `trust` was called or the module is the user's
+own; see *Security* in the documentation. Within `disabled` nothing is imported by name.
 """
 
 from __future__ import annotations
@@ -92,17 +92,23 @@ def add_folder(path: Path) -> None:
     _use_finder()
 
 
-def offer_folder(path: Path, *, is_result: bool = False) -> None:
-    """Look in a folder for modules that a configuration names, if they may be imported.
+@contextmanager
+def offered(path: Path, *, is_result: bool = False) -> Iterator[None]:
+    """Look in a folder for modules that a configuration names, for as long as it is read.
+
+    Meanwhile no module is imported that nobody trusts. What has been imported stays.
 
     Args:
         path: The folder next to the configuration.
         is_result: Whether fedhh wrote the folder, as one does not look into it before a resume.
     """
-    folder = path.resolve()
-    _finder.offered.pop(folder, None)
-    _finder.offered[folder] = is_result
-    _use_finder()
+    folder, before = path.resolve(), _finder.offered
+    others = {each: own for each, own in before.items() if each != folder}
+    _finder.offered = {**others, folder: is_result}
+    try:
+        yield
+    finally:
+        _finder.offered = before
 
 
 def trust(everything: bool) -> None:
@@ -226,7 +232,8 @@ class _Finder(MetaPathFinder):
         loaded: Files of the modules that were found in a folder, by their top-level name.
         named: Top-level modules of classes that are not fedhh's own.
         texts: Texts of modules that another process had, by path.
-        offered: Folders next to configurations, newest last, and whether each is a result's.
+        offered: Folders next to configurations that are being read, newest last, and whether each
+            is a result's.
         trusts: Whether an offered folder is opened without a look at whose it is.
         num_disabling: How many readers want nothing to be imported.
     """
@@ -286,7 +293,7 @@ class _Finder(MetaPathFinder):
             raise InputError(refused)
 
     def check_installed(self, module: str, place: str) -> None:
-        """Raise InputError if a configuration names an installed module that nobody trusts.
+        """Raise InputError if what is read names an installed module that nobody trusts.
 
         A package with an entry point for fedhh is trusted, and so is what is imported already.
         """

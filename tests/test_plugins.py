@@ -1,11 +1,16 @@
 import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fedhh import plugins
+from fedhh.experiments.attack.attack import attack
+from fedhh.experiments.config.load import load_config
+from fedhh.experiments.planner.planner import plan
+from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
 
 BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
@@ -109,10 +114,51 @@ def test_an_installed_module_that_a_configuration_names_is_imported_with_trust_o
         (installed / f"{name}.py").write_text("class Mine: pass")
     monkeypatch.syspath_prepend(installed)
     for module in ("plugin_installed", "plugin_spaced.part"):
-        with plugins.apart():
-            plugins.offer_folder(config)
+        with plugins.apart(), plugins.offered(config):
             with pytest.raises(InputError, match=f"installed module {module} .*--trust"):
                 plugins.find("protocols", f"{module}:Mine", {})
             assert module not in sys.modules
             plugins.trust(True)
             assert plugins.find("protocols", f"{module}:Mine", {}).__name__ == "Mine"
+
+
+def test_a_name_that_no_configuration_gives_is_imported_after_one_was_read(tmp_path, monkeypatch):
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    for name in ("plugin_asked", "plugin_given", "plugin_clients"):
+        (installed / f"{name}.py").write_text("class Mine: pass")
+    monkeypatch.syspath_prepend(installed)
+    config = tmp_path / "run.toml"
+    config.write_text('protocol.oracle = "plugin_asked:Mine"')
+    with pytest.raises(InputError, match=r"installed module plugin_asked .*--trust"):
+        load_config(file=config)
+    with pytest.raises(InputError, match=r"installed module plugin_clients .*--trust"):
+        load_config(settings=["population.source=plugin_clients:Mine"])
+    days = ["pipeline.use_cases.emoji.oracle=plugin_asked:Mine"]
+    with pytest.raises(InputError, match=r"installed module plugin_asked .*--trust"):
+        load_pipeline("pipeline-small", settings=days)
+    assert not {"plugin_asked", "plugin_clients"} & set(sys.modules)
+    # A person who writes Python names it, not a file.
+    assert plugins.find("oracles", "plugin_given:Mine", {}).__name__ == "Mine"
+
+
+@pytest.mark.parametrize("command", [attack, partial(plan, held_by="1/100", local_epsilon=4.0)])
+def test_commands_find_a_protocol_that_is_given_next_to_the_configuration(
+    tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugin_beside.py").write_text("class Mine: pass")
+    with pytest.raises(InputError, match="plugin_beside has no class 'Other'"):
+        command(source="small", protocols=["plugin_beside:Other"])
+
+
+def test_a_folder_is_searched_while_its_configuration_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugin_beside.py").write_text("class Mine: pass")
+    with plugins.offered(tmp_path), plugins.offered(tmp_path / "other"):
+        pass
+    with pytest.raises(InputError, match="looked in: no folder"):
+        plugins.find("protocols", "plugin_beside:Mine", {})
+    with plugins.offered(tmp_path):
+        found = plugins.find("protocols", "plugin_beside:Mine", {})
+    assert plugins.find("protocols", "plugin_beside:Mine", {}) is found

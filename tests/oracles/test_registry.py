@@ -69,7 +69,7 @@ class NoOracle:
 
 
 @pytest.fixture
-def own_module(own_modules, tmp_path, monkeypatch):
+def own_module(tmp_path, monkeypatch):
     (tmp_path / "own_oracles.py").write_text(OWN_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     yield "own_oracles"

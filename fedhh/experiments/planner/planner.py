@@ -98,9 +98,11 @@ def plan(
         trust_model=trust_model,
     )
     require_at_least(1, runs=runs)
-    config = Request(source=source, settings=settings, data=data).run_config()
-    names = protocols or (*protocol_names(), config.protocol.name)
-    bases, left_out = with_protocols(config, names), dict[str, str]()
+    request, left_out = Request(source=source, settings=settings, data=data), dict[str, str]()
+    with request.offering():
+        config = request.run_config()
+        names = protocols or (*protocol_names(), config.protocol.name)
+        bases = with_protocols(config, names)
     listener = Several(callbacks)
     listener.phase("drawing clients")
     planning = config.model_copy(update={"seed": config.seed + 1})

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fedhh import plugins
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import MEASURED_ANONYMITY, central_before_run, central_epsilon
@@ -54,7 +55,8 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
 
 def resumed_config(directory: Path) -> Config:
     """Return the configuration of the run that a directory holds."""
-    return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
+    with plugins.offered(directory, is_result=True):
+        return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 
 def is_finished(directory: Path) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedhh import plugins
 from fedhh.experiments.study.callbacks import Callbacks
 
 if TYPE_CHECKING:
@@ -44,6 +46,17 @@ class Request:
             source is not None and (source.endswith(".toml") or "/" in source)
         )
         return Path(source) if is_file and source is not None else None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it names nothing but the directory to go on with."""
+        return self.resume and self.source is None and self.data is None
+
+    def offering(self) -> AbstractContextManager[None]:
+        """Return the time in which modules next to what it names may be named; see `plugins`."""
+        if self.is_stored and self.out is not None:
+            return plugins.offered(self.out, is_result=True)
+        return plugins.offered(Path() if self.file is None else self.file.parent)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from fedhh import plugins
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.study.directory import CONFIG, RESULT, make_directory
 from fedhh.experiments.study.stored_files import read_json
@@ -108,8 +107,7 @@ def resumed(asked: ConfigT, stored: ConfigT, directory: Path, *, what: str) -> C
 
 
 def stored_toml(directory: Path, name: str = CONFIG, *, what: str) -> dict[str, Any]:
-    """Return the configuration that a directory holds; modules in it are offered to imports."""
-    plugins.offer_folder(directory, is_result=True)
+    """Return the configuration that a directory holds."""
     _require_there(directory / name, what)
     return read_toml(directory / name)
 

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedhh import plugins
 from fedhh.experiments.config.built_in import COMMANDS, preset_names, preset_text
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.experiments.study.callbacks import Callbacks
@@ -25,18 +24,21 @@ def load_source(request: Request, *, kind: str | None = None) -> Source:
         request: The request; a resume that names no source goes on with what its directory holds.
         kind: A word of `KINDS` that it has to be of; None for any, which the content says.
     """
+    with request.offering():
+        return _loaded(request, kind)
+
+
+def _loaded(request: Request, kind: str | None) -> Source:
     of_kind = find(kind or "run")
     what = of_kind.noun if kind else "experiment"
     directory = resumed_directory(request.out, what=what) if request.resume else None
-    if directory is not None and request.source is None and request.data is None:
+    if directory is not None and request.is_stored:
         names = [KINDS[kind].config] if kind else sorted({each.config for each in KINDS.values()})
         name = next((each for each in names if is_there(directory / each)), names[0])
         table, origin = stored_toml(directory, name, what=of_kind.noun), str(directory)
     elif request.file is not None:
-        plugins.offer_folder(request.file.parent)
         table, origin = read_toml(request.file), str(request.file)
     else:
-        plugins.offer_folder(Path())
         name = str(request.source or of_kind.default_source)
         if not name:
             listed = ", ".join(preset_names(KINDS[kind or "run"].presets))
@@ -83,9 +85,10 @@ def run(
 
 def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Study]:
     """Return what a request asks for, every setting of it checked, and its kind."""
-    source = load_source(request, kind=kind)
-    found = find(source.kind)
-    return found, found.study(source, request)
+    with request.offering():
+        source = load_source(request, kind=kind)
+        found = find(source.kind)
+        return found, found.study(source, request)
 
 
 def _preset(name: str, kind: str | None) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 
 import pandas as pd
 
+from fedhh import plugins
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.reading.sources import FileContent
 from fedhh.experiments.config.client_file import load_content
@@ -135,9 +136,11 @@ def sweep(
     changes = [*settings, *([] if seeds is None else [f"sweep.seeds={seeds}"])]
     if file is not None and preset is not None:
         raise InputError("Expected a file or a preset, got both; choose one.")
-    table, origin = load_sweep_table(preset or "" if file is None else Path(file), settings=changes)
+    source = preset or "" if file is None else Path(file)
     store = PopulationStore()
-    plan = parse_sweep(table, origin, num_clients=store.num_clients)
+    with plugins.offered(source.parent if isinstance(source, Path) else Path()):
+        table, origin = load_sweep_table(source, settings=changes)
+        plan = parse_sweep(table, origin, num_clients=store.num_clients)
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "sweep" if out is None else Path(out)
         frame = run_sweep(

@@ -20,6 +20,7 @@ from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.oracles import oracle_class
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
 
@@ -200,8 +201,9 @@ def load_pipeline(
         InputError: One line with the setting's path, its value, and what is allowed.
     """
     request = Request(source=source, settings=settings, options={"use_cases": use_cases})
-    found = load_source(request, kind="pipeline")
-    return parse_pipeline(found.table, found.origin)
+    with request.offering():
+        found = load_source(request, kind="pipeline")
+        return parse_pipeline(found.table, found.origin)
 
 
 def changed_pipeline(
@@ -279,6 +281,12 @@ def _check(use_case: UseCaseConfig, where: str) -> None:
             f"{where}.epsilon = {literal(list(use_case.epsilons))}: expected one number for an "
             "oracle."
         )
+    elif ":" in use_case.oracle:
+        # Later, nobody knows which folder is next to the configuration.
+        try:
+            oracle_class(use_case.oracle)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
 
 
 def _explain(error: ValidationError) -> str:

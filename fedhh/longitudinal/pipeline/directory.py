@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedhh import plugins
 from fedhh.experiments.study.csv_file import write_csv
 from fedhh.experiments.study.directory import CONFIG, RESULT, new_directory
 from fedhh.experiments.study.json_values import plain
@@ -58,7 +59,8 @@ def make_directory(config: PipelineConfig, out: Path | None, *, name: str) -> Pa
 
 def stored_config(directory: Path) -> PipelineConfig:
     """Return the configuration of the pipeline that a directory holds."""
-    return parse_pipeline(stored_toml(directory, what=NAME), str(directory / CONFIG))
+    with plugins.offered(directory, is_result=True):
+        return parse_pipeline(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 
 def write_pipeline(directory: Path, result: PipelineResult) -> None:

@@ -215,8 +215,9 @@ def load_plan(
         InputError: One line with the setting's path, its value, and what is allowed.
     """
     request = Request(source=source, settings=settings, data=data)
-    found = load_source(request, kind="repeated-collection")
-    return parse_plan(found.table, found.origin)
+    with request.offering():
+        found = load_source(request, kind="repeated-collection")
+        return parse_plan(found.table, found.origin)
 
 
 def changed_plan(
