@@ -36,7 +36,16 @@ def test_a_shuffle_has_every_bound_with_its_standing():
     assert "second_opinion" not in selection.to_dict()["bounds"]["clones"]
 
 
-@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
+def test_a_few_reports_have_second_opinions_on_what_is_a_curve():
+    found = account_shuffle(local_epsilon=1.0, num_reports=50, delta=1e-4)
+    opinions = found.second_opinions()
+    assert set(opinions) == {"clones", "clones_2023"}
+    stated = found.to_dict(opinions)["bounds"]
+    assert stated["closed_form"]["second_opinion"] is None
+    assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
+
+
+@pytest.mark.slow("::test_a_few_reports_have_second_opinions_on_what_is_a_curve")
 def test_second_opinions_are_on_what_is_a_curve():
     found = account_shuffle(**SHUFFLE)
     opinions = found.second_opinions()
@@ -46,7 +55,15 @@ def test_second_opinions_are_on_what_is_a_curve():
     assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
 
 
-@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
+def test_a_user_of_few_contributions_has_both_bounds():
+    asked = {"local_epsilon": 0.5, "num_clients": 5, "max_items": 2, "delta": 1e-2}
+    found = account_user(**asked, domain_size=3)
+    assert found.to_dict()["local_epsilon_of_all_contributions"] == 1.0
+    assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)
+    assert found.bounds["blanket"].epsilon < found.bounds["clones"].epsilon
+
+
+@pytest.mark.slow("::test_a_user_of_few_contributions_has_both_bounds")
 def test_a_user_has_both_bounds_of_user_level_epsilon():
     asked = {"local_epsilon": 2.0, "num_clients": 1_000, "max_items": 3, "delta": 1e-6}
     found = account_user(**asked, domain_size=101)
@@ -69,7 +86,17 @@ def test_anonymity_by_both_variants_and_over_passes():
         account_anonymity(local_epsilon=1, num_reports=9, eta_max=0, alphabet_size=2)
 
 
-@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
+def test_a_small_plans_clients_give_back_its_local_epsilon():
+    plan = LayeredPlan(layers=2, oracle="grr")
+    found = account_plan(plan, central_epsilon=1.0, delta=1e-2, local_epsilon=2.0)
+    assert found.title == "oracle grr"
+    assert found.guarantees[1].epsilon <= 1.0
+    back = account_plan(plan, central_epsilon=1.0, delta=1e-2, clients=found.clients)
+    assert back.local_epsilon == pytest.approx(2.0, rel=0.05)
+    assert found.clients // 2 == found.cohorts[0] == found.cohorts[-1]
+
+
+@pytest.mark.slow("::test_a_small_plans_clients_give_back_its_local_epsilon")
 def test_fewer_clients_than_a_plan_needs_miss_its_target():
     plan = LayeredPlan(layers=3, max_items=2, oracle="grr")
     found = account_plan(plan, central_epsilon=1.0, delta=1e-6, local_epsilon=4.0)
@@ -86,7 +113,16 @@ def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
     assert found.to_dict()["reason"] == found.reason != ""
 
 
-@pytest.mark.slow("::test_a_plan_wants_one_of_clients_and_local_epsilon")
+def test_a_protocols_plan_has_all_clients_and_its_title():
+    plans = plans_of(LdpTrieHH(depth=2, passes=1, max_items=1, oracle="grr"))
+    found = account_plan(plans, central_epsilon=1.0, delta=1e-2, clients=400, title="mine")
+    assert (found.title, found.clients) == ("mine", 400)
+    assert sum(found.cohorts) <= 400 < sum(found.cohorts) + 2 * len(found.cohorts)
+    with pytest.raises(InputError, match="local epsilon and cohorts"):
+        plans_of(TrieHH(central_epsilon=1.0))
+
+
+@pytest.mark.slow("::test_a_protocols_plan_has_all_clients_and_its_title")
 def test_plans_of_a_protocol_share_all_clients_out():
     plans = plans_of(LdpTrieHH(depth=4, passes=1, max_items=1))
     found = account_plan(plans, central_epsilon=1.0, delta=1e-6, clients=40_000, title="mine")

@@ -77,7 +77,7 @@ def share_kept(layer: LayerAnonymity, held: int, rounds: int) -> float:
     return kept / rounds
 
 
-@pytest.mark.slow("::test_the_printed_lemma_is_looser_than_the_tight_bound")
+@pytest.mark.slow("::test_k_is_that_of_an_independent_reference")
 @pytest.mark.parametrize(("reports", "held"), [(1000, 0), (1000, 8), (2000, 2)])
 def test_the_tight_bound_is_what_simulation_shows(reports, held):
     # The allowance: 0.002 for the independence approximation and six standard errors (1e-9).

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from fedhh.accounting import Clones
 from fedhh.accounting.account import account, central_before_run
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.run_blankets import reachable_of
@@ -73,7 +74,20 @@ def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart)
     assert exact_delta(ours, best.epsilon / 4) > DELTA
 
 
-@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
+@pytest.mark.parametrize("sizes", [(10, 90), (90, 10)])
+def test_each_bound_of_two_small_groups_is_the_larger_one(sizes):
+    whole = claims(plan(sizes))
+    apart, other = (claims(plan([size], num_apart=0)) for size in sizes)
+    assert [each.epsilon for each in whole] == [
+        max(each.epsilon for each in both)
+        if not any(isinstance(each.epsilon, NotApplicable) for each in both)
+        else whole[place].epsilon
+        for place, both in enumerate(zip(apart, other, strict=True))
+    ]
+    assert all(each.smallest_cohort == 10 for each in whole)
+
+
+@pytest.mark.slow("::test_each_bound_of_two_small_groups_is_the_larger_one")
 @pytest.mark.parametrize(("oracle", "max_items"), [("sue", 1), ("sue", 2), ("ss", 1)])
 def test_each_bound_is_the_larger_one_of_the_two_groups_own_accounts(oracle, max_items):
     settings = {"oracle": oracle, "max_items": max_items}
@@ -126,7 +140,6 @@ def test_a_group_too_small_for_amplification_has_its_local_epsilon():
     assert best.epsilon == 4.0
 
 
-@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
 def test_the_least_answers_count_in_their_own_group():
     ours = plan((5_000, 9_000, 9_000))
     found = claims(ours.accepting(lambda clients: 200 if clients == 5_000 else clients))
@@ -147,7 +160,21 @@ def test_groups_are_told_apart_only_where_others_share_their_clients():
         assert one.groups == (one,)
 
 
-@pytest.mark.slow("::test_a_group_too_small_for_amplification_has_its_local_epsilon")
+def test_a_second_opinion_is_on_the_bound_of_the_smaller_group(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "fedhh.accounting.run_opinions.opinion_on_uses",
+        lambda uses, *, claim, **settings: asked.append((claim, *uses)),
+    )
+    ours = plan((90, 10, 90))
+    report = account(ours, (), num_clients=10**6, delta=DELTA, alpha=0.5)
+    opinions_on_run(report, ours, [])
+    uses = dict(asked)
+    assert uses["item, clones"].times == 2
+    assert uses["item, clones"].bound == Clones(local_epsilon=1.0, num_reports=10)
+
+
+@pytest.mark.slow("::test_a_second_opinion_is_on_the_bound_of_the_smaller_group")
 def test_second_opinions_are_on_the_bound_of_the_group_that_is_worst(monkeypatch):
     asked = []
     monkeypatch.setattr(

@@ -49,7 +49,7 @@ def test_group_privacy_is_what_it_says():
         assert 1 - fewer <= math.exp(0.5) * (1 - more) + 1e-3 + 1e-12
 
 
-@pytest.mark.slow("::test_the_bound_adds_up_what_each_word_misses")
+@pytest.mark.slow("::test_no_protocol_publishes_a_word_more_often_than_any_mechanism_may")
 def test_runs_miss_no_less_than_the_bound():
     population = fedhh.synthetic_population("chat", 4_000, seed=0)
     shares = population.word_counts / population.word_counts.sum()

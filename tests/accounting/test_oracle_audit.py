@@ -27,7 +27,13 @@ def audited(oracle, num_samples, *, seed=1, **options):
     return audit_oracle(oracle, num_samples=num_samples, rng=np.random.default_rng(seed), **options)
 
 
-@pytest.mark.slow("::test_a_tenth_more_than_stated_is_detected")
+def test_few_honest_reports_are_refuted_no_more_often_than_the_confidence_says():
+    oracle = oracle_of("grr", 1.0, 3)
+    found = [audited(oracle, 80, seed=seed, confidence=0.7).epsilon > 1.0 for seed in range(12)]
+    assert sum(found) <= stats.binom.isf(1e-3, 12, 0.3)
+
+
+@pytest.mark.slow("::test_few_honest_reports_are_refuted_no_more_often_than_the_confidence_says")
 def test_honest_oracles_are_refuted_no_more_often_than_the_confidence_says():
     # Many rules are tried on few reports; one is tested, on others.
     oracles = [oracle_of(name, 1.0, 3) for name in NAMES]

@@ -58,14 +58,28 @@ def claimed(plan: LocalReports, unit: str, clients: int) -> float:
 
 
 PLANS = {
+    "another randomizer": {"oracle": "grr"},
     "domains by votes": {},
     "one domain": {"domains": (300, 300)},
     "any domain": {"domains": (2, 2**40)},
-    "another randomizer": {"oracle": "grr"},
 }
 
 
-@pytest.mark.slow("::test_a_local_epsilon_meets_the_target_after_a_few_questions")
+def test_few_clients_meet_a_loose_target_and_one_less_misses_it():
+    target = {"unit": "item", "epsilon": 1.5, "delta": 1e-2}
+    ours = {"oracle": "grr", "max_items": 1}
+    found, again = (
+        clients_of_plan(lambda n: plan_at(n, **ours), **target, start=start) for start in (1, 10**6)
+    )
+    assert found == again
+    enough, too_few = (
+        central_before_run(plan_at(n, **ours), num_clients=n, unit="item", delta=1e-2).epsilon
+        for n in (found, found - 1)
+    )
+    assert enough <= 1.5 < too_few
+
+
+@pytest.mark.slow("::test_few_clients_meet_a_loose_target_and_one_less_misses_it")
 @pytest.mark.parametrize(
     ("name", "unit"),
     [*((name, "item") for name in PLANS), ("another randomizer", "user")],
@@ -79,7 +93,6 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
     assert claimed(plan_at(found - 1, **options), unit, found - 1) > 0.7
 
 
-@pytest.mark.slow("::test_wrong_targets_are_named")
 @pytest.mark.parametrize(
     ("name", "unit"),
     thinned(
@@ -93,14 +106,29 @@ def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
 
-@pytest.mark.slow("::test_wrong_targets_are_named")
+@pytest.mark.slow("::test_few_clients_meet_a_loose_target_and_one_less_misses_it")
 @pytest.mark.parametrize("start", [1, 10**6])
 def test_where_a_search_starts_makes_no_difference(start):
     target = {"unit": "item", "epsilon": 0.5, "delta": DELTA}
     assert clients_of_plan(plan_at, **target, start=start) == clients_of_plan(plan_at, **target)
 
 
-@pytest.mark.slow("::test_wrong_targets_are_named")
+def test_what_no_search_finds_is_said():
+    easy = {"unit": "item", "epsilon": 3.0, "delta": 1e-2}
+    assert clients_of_plan(lambda n: plan_at(n, oracle="grr"), **easy) == 2
+    nothing = clients_of_plan(
+        lambda n: plan_at(n, 16.0, oracle="grr", max_items=1), **{**easy, "epsilon": 1e-6}
+    )
+    assert isinstance(nothing, NotApplicable)
+    with pytest.raises(InputError, match="more clients"):
+        clients_of_plan(lambda n: plan_at(0), **easy)
+    without = local_epsilon_of_plan(
+        lambda local: plan_at(300, float("inf"), oracle="none"), num_clients=300, **easy
+    )
+    assert isinstance(without, NotApplicable)
+
+
+@pytest.mark.slow("::test_what_no_search_finds_is_said")
 def test_easy_and_impossible_targets():
     assert clients_of_plan(plan_at, unit="item", epsilon=3.0, delta=DELTA) == 2
     nothing = clients_of_plan(lambda n: plan_at(n, 16.0), unit="item", epsilon=1e-6, delta=DELTA)
@@ -125,7 +153,15 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
     assert len(asked) - 1 <= 8
 
 
-@pytest.mark.slow("::test_a_local_epsilon_meets_the_target_after_a_few_questions")
+def test_half_the_share_takes_twice_the_local_epsilon():
+    target = {"num_clients": 200, "unit": "item", "epsilon": 0.7, "delta": 1e-2}
+    ours = {"oracle": "grr", "max_items": 1}
+    whole = local_epsilon_of_plan(lambda local: plan_at(200, local, **ours), **target)
+    half = local_epsilon_of_plan(lambda local: plan_at(200, local / 2, **ours), **target)
+    assert half == pytest.approx(2 * whole, rel=2e-3)
+
+
+@pytest.mark.slow("::test_half_the_share_takes_twice_the_local_epsilon")
 def test_a_local_epsilon_follows_the_share_that_the_randomizer_gets():
     target = {"num_clients": 3_000, "unit": "item", "epsilon": 0.7, "delta": DELTA}
     whole = local_epsilon_of_plan(lambda local: plan_at(3_000, local), **target)

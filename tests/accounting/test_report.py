@@ -90,7 +90,6 @@ def report():
     return account_run(**RUN)
 
 
-@pytest.mark.slow("::test_outside_the_computed_range_only_the_local_guarantee_remains")
 def test_local_guarantees_are_pure_and_multiply_by_the_items(report):
     assert report.best("item", "local").epsilon == LOCAL_EPSILON
     assert report.best("user", "local").epsilon == ITEMS * LOCAL_EPSILON
@@ -99,7 +98,6 @@ def test_local_guarantees_are_pure_and_multiply_by_the_items(report):
     assert report.best("item", "local").theorem == "Sun et al. (2024), Theorem 1"
 
 
-@pytest.mark.slow("::test_anonymity_is_by_layer_and_over_passes")
 def test_item_level_is_the_maximum_over_layers(report):
     item = by_method(report, "item", "central")
     n = 2000 * ITEMS
@@ -127,7 +125,50 @@ def test_item_level_is_the_maximum_over_layers(report):
     assert item["clones-2023"].epsilon >= item["blanket"].epsilon
 
 
-@pytest.mark.slow("::test_clients_that_do_not_pad_lose_the_slots")
+SMALL = {
+    **RUN,
+    "oracle": "grr",
+    "layers": [layer(0, i, 3, num_clients=100, num_reports=200) for i in (1, 2)],
+    "local_epsilon": 0.5,
+    "max_items": 2,
+    "delta": 1e-3,
+}
+
+
+def test_user_level_of_a_small_run_is_the_better_of_groups_and_slots():
+    found = account_run(**SMALL)
+    user = by_method(found, "user", "central")
+    expected = user_level_epsilon(
+        bound="clones", local_epsilon=0.5, num_clients=100, max_items=2, delta=1e-3
+    )
+    assert user["clones, groups"].epsilon == pytest.approx(expected.groups, rel=2e-3)
+    assert user["clones, slots"].epsilon == pytest.approx(expected.slots, rel=2e-3)
+    assert found.best("user", "central").epsilon == pytest.approx(expected.epsilon, rel=2e-3)
+
+
+def test_reused_clients_of_a_small_run_compose():
+    once = account_run(**SMALL)
+    twice = account_run(**SMALL, reused=True)
+    assert twice.best("item", "local").epsilon == 1.0
+    assert twice.best("user", "local").epsilon == 2.0
+    for unit in ("item", "user"):
+        one, both = (each.best(unit, "central").epsilon for each in (once, twice))
+        assert one < both <= 2.2 * one
+    assert any("up to 2 rounds" in note for note in twice.notes)
+    closed = [by_method(each, "item", "central")["closed-form"].epsilon for each in (once, twice)]
+    assert closed[0] == closed_form_epsilon(local_epsilon=0.5, num_reports=200, delta=1e-3)
+    assert "several rounds" in closed[1].reason
+
+
+def test_another_small_run_has_its_own_numbers():
+    first = account_run(**SMALL)
+    for change in ({"delta": 1e-2}, {"max_items": 1, "padded": False}, {"local_epsilon": 0.4}):
+        other = account_run(**{**SMALL, **change})
+        assert other.best("user", "central").epsilon != first.best("user", "central").epsilon
+    assert account_run(**SMALL) == first
+
+
+@pytest.mark.slow("::test_user_level_of_a_small_run_is_the_better_of_groups_and_slots")
 def test_user_level_takes_the_better_of_groups_and_slots(report):
     user = by_method(report, "user", "central")
     expected = user_level_epsilon(
@@ -243,7 +284,7 @@ def test_clients_that_do_not_pad_lose_the_slots(report):
     assert found.best("item", "central").epsilon > report.best("item", "central").epsilon
 
 
-@pytest.mark.slow("::test_clients_that_do_not_pad_lose_the_slots")
+@pytest.mark.slow("::test_reused_clients_of_a_small_run_compose")
 def test_reused_clients_compose_instead_of_taking_the_maximum():
     report = account_run(**{**RUN, "layers": LAYERS[1:3]})
     reused = account_run(**{**RUN, "layers": LAYERS[1:3], "reused": True})
@@ -256,7 +297,7 @@ def test_reused_clients_compose_instead_of_taking_the_maximum():
     assert isinstance(by_method(reused, "item", "central")["closed-form"].epsilon, NotApplicable)
 
 
-@pytest.mark.slow("::test_a_cohort_of_one_client_hides_nothing")
+@pytest.mark.slow("::test_reused_clients_of_a_small_run_compose")
 def test_the_closed_form_covers_one_round_of_a_client_and_no_more():
     run = {**RUN, "oracle": "grr", "layers": LAYERS[1:3], "local_epsilon": 2.0}
     found = by_method(account_run(**run), "item", "central")["closed-form"].epsilon
@@ -265,7 +306,6 @@ def test_the_closed_form_covers_one_round_of_a_client_and_no_more():
     assert "several rounds" in reused.reason
 
 
-@pytest.mark.slow("::test_a_cohort_of_one_client_hides_nothing")
 def test_lost_reports_make_the_cohort_smaller_and_are_said(report):
     lossy = [
         *LAYERS[:-1],
@@ -321,7 +361,7 @@ def test_a_record_must_make_sense():
         layer(0, 0, 50, num_clients=0)
 
 
-@pytest.mark.slow("::test_other_oracles_get_generic_bounds_only")
+@pytest.mark.slow("::test_another_small_run_has_its_own_numbers")
 def test_a_second_run_with_other_settings_gets_its_own_numbers(report):
     for change in (
         {"delta": 1e-6},

@@ -22,6 +22,7 @@ from fedhh.accounting.second_opinion import (
 from fedhh.longitudinal.ledger import Charge
 from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
 from fedhh.longitudinal.ledger.statements import PLD, guarantees
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from tests.accounting.exact_losses import Response, Shift, delta_of_responses, delta_of_shift
@@ -95,7 +96,44 @@ def test_the_truth_of_records_lies_between_its_bounds(kinds, delta):
     assert opinion.lower <= opinion.epsilon
 
 
-@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
+FEW = {"local_epsilon": 1.0, "num_reports": 10}
+THREE = [Use(bound=shuffle_bound("clones", **FEW), times=3)]
+
+
+@cache
+def of_three() -> SecondOpinion:
+    return opinion_on_shuffle("clones", **FEW, times=3, delta=1e-2)
+
+
+def test_a_composition_of_few_reports_is_not_refuted():
+    found = of_three()
+    assert found.lower <= found.epsilon <= 1.002 * found.upper
+    assert 0.99 * found.upper < found.lower
+    assert found.difference == found.epsilon - found.upper
+    quick = opinion_on_uses(THREE, delta=1e-2, precision=QUICK)
+    assert quick.epsilon == composed_epsilon(THREE, delta=1e-2, precision=QUICK)
+
+
+def test_what_is_stated_of_few_reports_is_held_to_the_lower_bound():
+    found = of_three()
+    again = opinion_on_uses(THREE, delta=1e-2, stated=found.lower)
+    assert again.epsilon == found.lower
+    assert (again.lower, again.upper) == (found.lower, found.upper)
+    assert found.epsilon == composed_epsilon(THREE, delta=1e-2, precision=FINE)
+    with pytest.raises(RefutedClaimError, match="at least"):
+        opinion_on_uses(THREE, delta=1e-2, stated=(1 - 1e-9) * found.lower)
+
+
+def test_of_few_reports_nothing_stated_is_no_difference():
+    found = opinion_on_uses(THREE, delta=1e-2, stated=NotApplicable("too small"))
+    assert found.difference is None
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["epsilon"] is None
+    assert "too small" in content["reason"]
+    assert content["lower"] == of_three().lower
+
+
+@pytest.mark.slow("::test_a_composition_of_few_reports_is_not_refuted")
 @pytest.mark.parametrize(
     ("bound", "local_epsilon", "num_reports", "domain_size", "times", "delta"),
     [
@@ -127,7 +165,7 @@ def of_twenty() -> SecondOpinion:
     return opinion_on_shuffle("clones", local_epsilon=4.0, num_reports=10_000, times=20, delta=1e-8)
 
 
-@pytest.mark.slow("::test_every_composition_of_a_ledger_is_held_to_the_lower_bound")
+@pytest.mark.slow("::test_what_is_stated_of_few_reports_is_held_to_the_lower_bound")
 def test_a_claim_below_the_lower_bound_is_an_error():
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
     wrong = (1 - 1e-9) * of_twenty().lower
@@ -135,7 +173,7 @@ def test_a_claim_below_the_lower_bound_is_an_error():
         opinion_on_uses([Use(bound=bound, times=20)], delta=1e-8, stated=wrong)
 
 
-@pytest.mark.slow("::test_a_ledgers_stated_number_is_its_optimal_composition")
+@pytest.mark.slow("::test_what_is_stated_of_few_reports_is_held_to_the_lower_bound")
 def test_what_is_stated_stays_what_it_is():
     found = of_twenty()
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
@@ -159,7 +197,7 @@ def test_every_composition_of_a_ledger_is_held_to_the_lower_bound():
             opinion_on_charges([charge], [50], delta=1e-6, stated=wrong)
 
 
-@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
+@pytest.mark.slow("::test_of_few_reports_nothing_stated_is_no_difference")
 def test_where_fedhh_states_nothing_there_is_no_difference():
     nothing = NotApplicable("too small")
     bound = shuffle_bound("clones", local_epsilon=4.0, num_reports=10_000)
@@ -193,7 +231,24 @@ def test_too_many_or_too_few_records_are_refused():
 POPULATION = fedhh.synthetic_population("chat", 4_000, seed=0)
 
 
-@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
+def test_a_small_run_has_an_opinion_on_what_it_composed():
+    protocol = fedhh.LdpTrieHH(
+        alphabet=LETTERS, clients_per_layer=20, depth=2, max_items=2, local_epsilon=1.0,
+        oracle="grr", passes=1,
+    )  # fmt: skip
+    population = small_population(100)
+    result = fedhh.simulate(protocol, population, seed=0, delta=1e-3)
+    (opinion,) = result.second_opinion()
+    assert opinion.claim == "user, clones, slots"
+    (stated,) = (
+        each for each in result.privacy.guarantees
+        if (each.unit, each.method) == ("user", "clones, slots")
+    )  # fmt: skip
+    assert (opinion.epsilon, opinion.delta) == (stated.epsilon, stated.delta)
+    assert 0.98 * opinion.upper < opinion.lower <= opinion.epsilon <= opinion.upper * 1.005
+
+
+@pytest.mark.slow("::test_a_small_run_has_an_opinion_on_what_it_composed")
 @pytest.mark.parametrize(
     ("protocol", "claims"),
     thinned([
@@ -240,7 +295,7 @@ def test_a_run_has_an_opinion_on_each_epsilon_that_it_composed(protocol, claims)
         assert each.lower > 0.98 * each.upper
 
 
-@pytest.mark.slow("::test_too_many_or_too_few_records_are_refused")
+@pytest.mark.slow("::test_a_composition_of_few_reports_is_not_refuted")
 def test_the_precision_of_a_run_is_that_of_its_opinion():
     bound = shuffle_bound("clones", local_epsilon=2.0, num_reports=500)
     uses = [Use(bound=bound, times=20)]

@@ -169,7 +169,7 @@ def test_the_blanket_is_its_definition_rounded_up(local_epsilon, n, s, d, share)
         assert truth * (1 - 1e-10) <= bound.delta(share * local_epsilon) <= truth * 1.01
 
 
-@pytest.mark.slow("::test_the_blanket_lies_between_independent_bounds_on_it")
+@pytest.mark.slow("::test_even_a_few_huge_bins_stay_above_the_fine_sum")
 def test_coarse_bins_give_larger_bounds():
     for fine in (Clones(local_epsilon=2.0, num_reports=10**6), blanket(5.0, 10**6)):
         coarse = replace(fine, tolerance=1e-2)
@@ -198,7 +198,7 @@ def test_epsilon_is_0_where_the_total_variation_is_already_below_delta():
     assert blanket(0.1, 10**6).epsilon(0.01) == 0.0
 
 
-@pytest.mark.slow("::test_with_two_reports_and_a_huge_local_epsilon_nothing_is_gained")
+@pytest.mark.slow("::test_clones_and_the_closed_form_are_those_of_an_independent_reference")
 def test_more_reports_and_smaller_local_epsilons_never_hurt():
     for make in (lambda e, n: Clones(local_epsilon=e, num_reports=n), blanket):
         by_reports = [make(6.0, n).epsilon(1e-8) for n in (10, 10**5, 10**9)]
@@ -300,7 +300,7 @@ def test_other_wrong_input_is_named():
     )
 
 
-@pytest.mark.slow("::test_with_two_reports_and_a_huge_local_epsilon_nothing_is_gained")
+@pytest.mark.slow("::test_a_dominating_blanket_is_above_each_of_several")
 def test_fewer_reports_are_never_dropped_for_more_of_them():
     # The same randomizer: the layer with fewer reports is the worse one, and dominates the other.
     few, many = (

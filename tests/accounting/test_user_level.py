@@ -36,7 +36,7 @@ GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
 
 
 # Independently computed reference, to three digits; its groups take equal steps.
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.slow("::test_both_bounds_of_a_few_users_are_above_the_exact_sum_and_not_far")
 @pytest.mark.parametrize(
     ("delta", "equal_steps", "slots", "blanket_slots"),
     [(1e-6, 27.5, 24.9, 8.62), (1e-8, 30.4, 30.6, 10.05), (1e-10, 32.9, 36.0, 11.30)],
@@ -53,7 +53,7 @@ def test_gboards_users_have_the_known_epsilons(delta, equal_steps, slots, blanke
     assert tight.groups == pytest.approx(blanket_slots, rel=3e-3)
 
 
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.slow("::test_users_of_a_small_domain_cost_more_than_those_of_a_large_one")
 def test_gboards_first_layer_costs_a_user_more_than_a_full_one():
     # docs/reproduction-gboard.md: 9,900 candidates and the dummy.
     first = user_level_epsilon(bound="blanket", **GBOARD, delta=1e-10, domain_size=9_901)
@@ -83,7 +83,28 @@ def randomized_response_of_one_user(
     )
 
 
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.parametrize(("bound", "lost"), [("clones", 2.0), ("blanket", 1.6)])
+def test_both_bounds_of_a_few_users_are_above_the_exact_sum_and_not_far(bound, lost):
+    case = {"local_epsilon": 1.0, "num_clients": 30, "max_items": 2}
+    found = user_level_epsilon(bound=bound, **case, delta=1e-3, domain_size=2)
+    assert found.epsilon == min(found.groups, found.slots)
+    assert found.method == ("slots" if found.slots < found.groups else "groups")
+    for epsilon in (found.groups, found.slots):
+        assert epsilon <= 2.0
+        assert randomized_response_of_one_user(epsilon, **case) <= 1e-3
+        assert randomized_response_of_one_user(epsilon / lost, **case) > 1e-3
+
+
+def test_users_of_a_small_domain_cost_more_than_those_of_a_large_one():
+    case = {"local_epsilon": 1.0, "num_clients": 10, "max_items": 2, "delta": 1e-2}
+    small, large = (
+        user_level_epsilon(bound="blanket", **case, domain_size=size) for size in (2, 9)
+    )
+    assert large.slots < small.slots
+    assert large.groups < small.groups
+
+
+@pytest.mark.slow("::test_the_shortcut_cannot_be_asked_for")
 def test_composing_the_pair_of_all_reports_would_be_wrong():
     case = {"local_epsilon": 2.0, "num_clients": 500, "max_items": 10}
     truth = randomized_response_of_one_user(1.0, **case)
@@ -100,7 +121,6 @@ def test_composing_the_pair_of_all_reports_would_be_wrong():
         assert randomized_response_of_one_user(epsilon, **case) <= truth
 
 
-@pytest.mark.slow("::test_a_slightly_worse_cohort_counts")
 def test_the_shortcut_cannot_be_asked_for():
     assert "num_reports" not in inspect.signature(user_level_epsilon).parameters
     asked = []
@@ -109,11 +129,11 @@ def test_the_shortcut_cannot_be_asked_for():
         asked.append(num_reports)
         return Clones(local_epsilon=2.0, num_reports=num_reports)
 
-    user_level_from(of_reports, num_clients=500, max_items=10, delta=1e-6)
-    assert sorted(asked) == [500, 5000]
+    user_level_from(of_reports, num_clients=5, max_items=3, delta=1e-2)
+    assert sorted(asked) == [5, 15]
 
 
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.slow("::test_both_bounds_of_a_few_users_are_above_the_exact_sum_and_not_far")
 @pytest.mark.parametrize("max_items", [1, 3])
 @pytest.mark.parametrize("bound", ["clones", "blanket"])
 def test_user_level_bounds_are_above_exact_randomized_response(bound, max_items):
@@ -125,7 +145,9 @@ def test_user_level_bounds_are_above_exact_randomized_response(bound, max_items)
             assert randomized_response_of_one_user(epsilon, **case) <= delta
 
 
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.slow(
+    "tests/accounting/test_users_of_selection.py::test_bounds_are_above_every_client_among_many"
+)
 @pytest.mark.parametrize(
     ("local_epsilon", "domain_size", "subset_size"), [(1.0, 3, 1), (2.0, 3, 2), (3.0, 2, 1)]
 )
@@ -164,7 +186,7 @@ def test_user_level_bounds_are_above_every_client_and_all_data_enumerated(
 
 
 # Slots lose up to half here; what groups lose is the blanket's loss.
-@pytest.mark.slow("::test_wrong_input_is_named")
+@pytest.mark.slow("::test_both_bounds_of_a_few_users_are_above_the_exact_sum_and_not_far")
 @pytest.mark.parametrize(("num_clients", "lost"), [(500, 1.26), (2000, 1.35)])
 def test_groups_of_unequal_steps_are_close_to_exact_randomized_response(num_clients, lost):
     case = {"local_epsilon": 4.0, "num_clients": num_clients, "max_items": 10}
@@ -213,7 +235,20 @@ def test_composition_of_pure_randomizers_is_that_of_two_atoms():
         assert delta_of_responses({local_epsilon: times}, found - 0.05) > delta * 0.9
 
 
-@pytest.mark.slow("::test_composition_says_where_it_ends")
+def test_one_use_of_a_response_costs_its_epsilon_and_more_uses_more():
+    bound, other = (Response(local_epsilon=x) for x in (1.0, 2.0))
+    once, nine = (composed_epsilon([Use(bound=bound, times=n)], delta=1e-2) for n in (1, 9))
+    assert once == pytest.approx(bound.epsilon(1e-2), rel=0.01)
+    assert once < nine < 9 * bound.epsilon(1e-2)
+    uses = [Use(bound=bound, times=8), Use(bound=other, times=1)]
+    assert composed_epsilon(uses, delta=1e-2) > nine
+    coarsest = Precision(grid_points=40, tolerance=1e-2)
+    few = [Use(bound=Clones(local_epsilon=1.0, num_reports=10), times=2)]
+    fine, coarse = (composed_epsilon(few, delta=1e-2, precision=p) for p in (QUICK, coarsest))
+    assert fine < coarse
+
+
+@pytest.mark.slow("::test_one_use_of_a_response_costs_its_epsilon_and_more_uses_more")
 def test_one_use_costs_what_the_bound_says_and_more_cost_more():
     bound = subset_selection_blanket(
         local_epsilon=6.0, num_reports=5000, domain_size=300, subset_size=1
@@ -260,7 +295,28 @@ def test_disjoint_cohorts_cost_the_worst_of_them():
     assert disjoint_epsilon(bounds, delta=1e-8) == pytest.approx(worst, rel=1e-9)
 
 
-@pytest.mark.slow("::test_slots_of_far_too_few_clients_are_the_sum_without_a_warning")
+def few_users(**settings):
+    return user_level_from(
+        lambda n: Clones(local_epsilon=1.0, num_reports=n),
+        **{"num_clients": 10, "max_items": 2, "delta": 1e-2, **settings},
+    )
+
+
+def test_few_clients_without_exactly_b_reports_have_no_slots():
+    found = few_users(num_reports=15)
+    assert isinstance(found.slots, NotApplicable)
+    assert (found.epsilon, found.method) == (found.groups, "groups")
+    assert found.groups > few_users().groups
+
+
+def test_few_reused_clients_cost_more_and_share_the_delta_among_rounds():
+    once, twice = few_users(), few_users(uses=2)
+    assert 1.2 * once.slots < twice.slots <= 2 * once.slots
+    bound = Clones(local_epsilon=1.0, num_reports=20)
+    assert twice.groups == 2 * group_epsilon(bound, steps=2, delta=1e-2 / 2)
+
+
+@pytest.mark.slow("::test_few_clients_without_exactly_b_reports_have_no_slots")
 def test_clients_without_exactly_b_reports_have_no_slots():
     found = user_level_from(
         lambda n: Clones(local_epsilon=2.0, num_reports=n),
@@ -278,7 +334,7 @@ def test_clients_without_exactly_b_reports_have_no_slots():
     assert found.groups > fewer_hide_less.groups
 
 
-@pytest.mark.slow("::test_disjoint_cohorts_cost_the_worst_of_them")
+@pytest.mark.slow("::test_few_reused_clients_cost_more_and_share_the_delta_among_rounds")
 def test_reused_clients_cost_more():
     def of_uses(uses):
         return user_level_from(
@@ -318,7 +374,7 @@ def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
     assert few.slots > 60 * 11.0
 
 
-@pytest.mark.slow("::test_composition_meets_its_delta_and_not_a_multiple_of_it")
+@pytest.mark.slow("::test_few_reused_clients_cost_more_and_share_the_delta_among_rounds")
 def test_groups_of_reused_clients_share_the_delta_among_rounds():
     bound = Clones(local_epsilon=2.0, num_reports=5 * 10**4)
     found = user_level_from(

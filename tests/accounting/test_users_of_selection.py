@@ -279,9 +279,16 @@ def test_bounds_hold_for_clients_whose_words_differ(held):
         assert exact_delta(first, second, 0.25 * found.epsilon) > delta
 
 
-@pytest.mark.slow(
-    "::test_one_density_for_all_subsets_without_both_values_is_below_what_numbers_tell"
-)
+def test_two_collections_of_few_users_cost_more_than_one_and_no_more_than_both():
+    asked = {"local_epsilon": 1.0, "num_clients": 10, "max_items": 2, "delta": 1e-2}
+    found = [account_user(**asked, rounds=rounds) for rounds in (1, 2)]
+    once, twice = (each.bounds["clones"].epsilon for each in found)
+    assert 1.2 * once < twice <= 2 * once
+    assert found[1].to_dict()["rounds"] == 2
+    assert found[1].to_dict()["local_epsilon_of_all_contributions"] == 4.0
+
+
+@pytest.mark.slow("::test_two_collections_of_few_users_cost_more_than_one_and_no_more_than_both")
 def test_a_window_of_collections_costs_more_than_one_and_less_than_its_sum():
     asked = {"local_epsilon": 3.0, "num_clients": 5000, "max_items": 4, "delta": 1e-6}
     found = [account_user(**asked, rounds=rounds) for rounds in (1, 7)]

@@ -120,7 +120,7 @@ def test_each_summand_is_less_spread_out_than_the_pairs(local_epsilon):
             assert (below <= above + 1e-9 * above.max()).all()
 
 
-@pytest.mark.slow("::test_a_pair_with_a_few_more_clones_is_not_above_every_blanket")
+@pytest.mark.slow("::test_every_blanket_is_below_the_pair_outcome_by_outcome")
 @pytest.mark.parametrize("local_epsilon", thinned([0.5, 2.0, 8.0]))
 @pytest.mark.parametrize("num_reports", [20, 10**4, 10**7])
 def test_computed_epsilons_keep_the_order(local_epsilon, num_reports):
@@ -145,7 +145,7 @@ CLOSED = list(
 )
 
 
-@pytest.mark.slow("::test_a_sixth_of_the_closed_form_would_be_too_little")
+@pytest.mark.slow("::test_at_the_edge_of_its_condition_the_closed_form_still_holds")
 def test_the_closed_form_is_above_the_pair_wherever_it_applies():
     applied = 0
     for local_epsilon, n, delta in CLOSED:

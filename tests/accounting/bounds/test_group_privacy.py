@@ -69,7 +69,15 @@ def test_gaussian_shifts_add_up_without_loss(mu, steps):
     assert delta_of_shift(found * (1 - 5e-3), steps * mu) > delta
 
 
-@pytest.mark.slow("::test_the_inequality_holds_for_any_distributions_and_any_epsilons")
+def test_a_group_costs_its_local_epsilons_at_most_and_nothing_where_delta_covers_it():
+    few = Clones(local_epsilon=16.0, num_reports=3)
+    assert group_epsilon(few, steps=3, delta=1e-10) == 48.0
+    assert group_epsilon(Shift(distance=0.01), steps=2, delta=0.1) == 0.0
+
+
+@pytest.mark.slow(
+    "::test_a_group_costs_its_local_epsilons_at_most_and_nothing_where_delta_covers_it"
+)
 def test_huge_groups_and_hopeless_ones_cost_at_most_their_local_epsilons():
     few = Clones(local_epsilon=16.0, num_reports=200)
     assert group_epsilon(few, steps=100, delta=1e-10) == 1600.0

@@ -73,7 +73,19 @@ def test_reports_never_tell_more_than_all_their_epsilons_allow(name):
     assert not found.refuted
 
 
-@pytest.mark.slow("::test_reports_never_tell_more_than_all_their_epsilons_allow")
+def test_more_reports_polarization_and_epsilon_are_more_exact_successes():
+    def chance(epsilon, polarization, number):
+        pools = Pools(num_pools=2, pool_size=2, polarization=polarization)
+        return exact_successes(oracle_of("grr", epsilon), pools, (number,))[0]
+
+    base = chance(2.0, 0.8, 2)
+    assert chance(2.0, 0.8, 4) > base + 0.01
+    assert chance(2.0, 0.4, 2) < base - 0.05
+    assert chance(1.0, 0.8, 2) < base - 0.05
+    assert chance(2.0, 0.0, 2) == pytest.approx(0.5)
+
+
+@pytest.mark.slow("::test_more_reports_polarization_and_epsilon_are_more_exact_successes")
 def test_more_reports_polarization_and_epsilon_tell_more():
     rng = np.random.default_rng(7)
 
