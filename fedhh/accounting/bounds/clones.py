@@ -19,6 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.accounting.bounds.pair_lattice import PairLattice
 from fedhh.accounting.bounds.shuffle_bound import (
     ShuffleBound,
     check_delta,
@@ -28,7 +29,7 @@ from fedhh.accounting.bounds.shuffle_bound import (
 )
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
-from fedhh.privacy_loss.binomial import Lattice, binomial_excess, lattice
+from fedhh.privacy_loss.binomial import lattice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +42,19 @@ class _ClonePair(ShuffleBound):
         """Probability r that another report is a clone."""
 
     @cached_property
-    def _clones(self) -> Lattice:
-        return lattice(self.num_reports - 1, self.clone_probability, tolerance=self.tolerance)
+    def _copies(self) -> PairLattice:
+        """Lattice of T, the copies: what is beside the clones reveals nothing."""
+        trials = self.num_reports - 1
+        clones = lattice(trials, self.clone_probability, tolerance=self.tolerance)
+        nothing = np.zeros((clones.first.size + 1, 1))
+        return PairLattice.of(clones, trials, others=nothing, weights=nothing + 1)
 
     def _delta(self, epsilon: float) -> float:
-        clones = self._clones
         slope = math.tanh(self.local_epsilon / 2) * (1 + math.exp(epsilon))
         half_shift = math.tanh(epsilon / 2) / math.tanh(self.local_epsilon / 2) / 2
-        # The last entry stands for all counts to the right of the lattice.
-        copies = np.append(clones.first, clones.last[-1] + 1) + 1
-        weights = np.append(clones.probability, clones.above)
-        excess = binomial_excess(copies, copies * (0.5 + half_shift))
-        inside = 2 * slope * float(np.sum(weights * excess / copies))
+        inside = 2 * slope * self._copies.mean_excess(share=0.5 + half_shift, per_other=0.0)
         # Left of the lattice the divergence is at most that of no clone at all.
-        return inside + clones.below * victim_alone(self.local_epsilon, epsilon)
+        return inside + self._copies.below * victim_alone(self.local_epsilon, epsilon)
 
 
 def victim_alone(local_epsilon: float, epsilon: float) -> float:

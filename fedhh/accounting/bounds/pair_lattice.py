@@ -29,6 +29,8 @@ LARGEST_LOG_ODDS = 32.0
 _ROWS_AT_ONCE = 400_000
 _LARGEST_TABLE = 1 << 21
 """Excesses that a lattice keeps at most."""
+_ROUNDED_DOWN = 1 - 2e-15
+"""Of a threshold: next to T, where hardly anything exceeds it, a unit in the last place counts."""
 _RIGHT = 4.0
 """Standard deviations right of the mean that nodes cover; a falling function needs no more."""
 _LEFT = 9.0
@@ -85,13 +87,13 @@ class PairLattice:
         for start in range(0, self.probability.size, rows):
             part = slice(start, start + rows)
             total = self.smallest[part]
+            threshold = total * share + per_other * self._others_of_smallest[part]
+            threshold *= _ROUNDED_DOWN
             if table is None:
-                threshold = total * share + per_other * self._others_of_smallest[part]
                 excess = binomial_excess(total, threshold)
             else:
-                beyond = per_other * self._others_of_smallest[part]
-                beyond += total * share - np.floor(total / 2)
-                excess = _between_counts(table[part], beyond)
+                threshold -= np.floor(total / 2)
+                excess = _between_counts(table[part], np.maximum(threshold, 0.0, out=threshold))
             mean = np.einsum("ij,ij->i", self.weights[part], excess)
             inside += float(np.dot(self.probability[part], mean / total[:, 0]))
         return inside

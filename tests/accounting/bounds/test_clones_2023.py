@@ -13,6 +13,7 @@ import pytest
 
 from fedhh.accounting import (
     Blanket,
+    Clones,
     Clones2023,
     NotApplicable,
     closed_form_epsilon,
@@ -173,3 +174,14 @@ def test_a_sixth_of_the_closed_form_would_be_too_little():
     for local_epsilon, n, delta in ((1.0, 10**6, 1e-6), (6.0, 10**6, 1e-12)):
         closed = closed_form_epsilon(local_epsilon=local_epsilon, num_reports=n, delta=delta)
         assert Clones2023(local_epsilon=local_epsilon, num_reports=n).delta(closed / 6) > delta
+
+
+# Sums over clones and their sides with 50 digits, at epsilon = 0.999 * 16.
+@pytest.mark.parametrize(
+    ("bound", "exact"), [(Clones, 5.7145218293383106e-5), (Clones2023, 2.0573585899488794e-7)]
+)
+@pytest.mark.parametrize("tolerance", [2e-6, 1e-3])
+def test_clones_just_below_the_local_epsilon_are_rounded_up(bound, exact, tolerance):
+    """One side only exceeds the threshold, by so little that the threshold's last digits count."""
+    computed = bound(local_epsilon=16.0, num_reports=10**8, tolerance=tolerance)
+    assert exact <= computed.delta(16.0 * 0.999) <= exact * (1 + 1e-5)
