@@ -59,21 +59,19 @@ def block_of_the_default_run() -> str:
 
 @pytest.mark.slow("::test_a_last_digit_of_the_default_run_that_differs_is_noticed")
 def test_what_the_default_run_prints_is_shown(command, monkeypatch, tmp_path: Path):
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     done = command("run", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) <= 30
     assert not_printed(block_of_the_default_run(), done.stdout) == []
 
 
 def test_a_last_digit_of_the_default_run_that_differs_is_noticed():
     block = block_of_the_default_run()
-    assert len(quoted_pieces(block)) > 12
+    assert len(quoted_pieces(block)) >= 10
     assert not_printed(block, block.replace("...", "and more")) == []
     for number in re.findall(r"[\d,.]*\d", block):
         assert not_printed(block, block.replace(number, f"{number}1")) != [], number
-    # The sentence on privacy and the table state the same epsilon of an item.
-    (row,) = re.findall(r"central epsilon before the run, item +(\S+)", block)
-    assert f"Privacy: epsilon {row} at item level" in block
 
 
 def command_lines() -> list[str]:

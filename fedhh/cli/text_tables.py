@@ -109,13 +109,17 @@ def _print_facts(console: SafeConsole, facts: Facts) -> None:
 
 
 def _print_columns(console: SafeConsole, columns: Columns) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for number, head in enumerate(columns.heads):
+    heads, rows = list(columns.heads), [list(row) for row in columns.rows]
+    widths = [_width(heads, rows, number) for number in range(len(heads))]
+    gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= console.width else 1
+    table = Table(box=None, padding=(0, gap, 0, 0), show_edge=False, pad_edge=False)
+    for number, head in enumerate(heads):
         if number == columns.label:
-            table.add_column(head, overflow="fold")
+            least = min(widths[number], console.width // 2)
+            table.add_column(head, overflow="fold", min_width=least)
         else:
             table.add_column(head, justify="right")
-    for row in columns.rows:
+    for row in rows:
         table.add_row(*map(safe_text, row))
     console.print(table)
 

@@ -16,11 +16,11 @@ from fedhh.cli.text_tables import print_parts
 from fedhh.experiments.report.run_tables import brief_of, falls_short, run_parts
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.study.text_table import TextTable
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.known_words import named_list
 from tests.conftest import LETTERS, zipf_population
-from tests.thinned import thinned
 
 SEVERAL_ROUNDS = "An estimate below 0 is of the validation round's votes alone; z and the test"
 UNBIASED = "Estimates are unbiased and not cut at 0"
@@ -35,6 +35,15 @@ VALIDATED = replace(LDP, false_discovery_rate=0.05)
 @functools.cache
 def run_of(protocol) -> RunResult:
     return simulate(protocol, zipf_population(3_000), seed=4)
+
+
+def whole(result: RunResult):
+    return run_parts(result, num_words=10)
+
+
+def in_brief(result: RunResult) -> str:
+    none = TextTable(title="", columns=(), rows=(), note="")
+    return printed(brief_of(result, none))
 
 
 def printed(parts) -> str:
@@ -66,13 +75,12 @@ def test_rounds_have_their_names_and_thresholds(protocol, of_layers, of_validati
 
 
 @pytest.mark.slow("::test_a_run_prints_how_far_estimates_are_off_and_whom_they_count")
-@pytest.mark.parametrize("of", thinned([brief_of, functools.partial(run_parts, num_words=10)]))
 @pytest.mark.parametrize(
     ("protocol", "reason", "other"),
     [(ADAPTIVE, SEVERAL_ROUNDS, UNBIASED), (LDP, UNBIASED, SEVERAL_ROUNDS)],
     ids=lambda each: getattr(each, "name", ""),
 )
-def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason, other, of):
+def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason, other):
     result = run_of(protocol)
     assert len(result.discoveries) > 10
 
@@ -80,7 +88,7 @@ def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason,
         words = result.discoveries.copy()
         words.loc[row, "estimated_clients"] = estimate
         # Captions are as wide as their table.
-        return " ".join(printed(of(replace(result, discoveries=words))).split())
+        return " ".join(printed(whole(replace(result, discoveries=words))).split())
 
     text = with_estimate(9, -13.0)
     assert text.count(reason) == 1
@@ -94,8 +102,8 @@ def test_an_estimate_below_zero_has_its_reason_below_the_table(protocol, reason,
 @pytest.mark.parametrize(
     ("protocol", "said"),
     [
-        (ADAPTIVE, "Contributors within their intervals"),
-        (LDP, "Holders within ± 2 std. errors"),
+        (ADAPTIVE, "interval coverage"),
+        (LDP, "within 2 std. errors"),
     ],
     ids=lambda each: getattr(each, "name", ""),
 )
@@ -103,14 +111,25 @@ def test_a_run_prints_how_far_estimates_are_off_and_whom_they_count(protocol, sa
     result = run_of(protocol)
     metrics = result.metrics
     share = metrics.interval_coverage if protocol is ADAPTIVE else metrics.within_two_std
-    lower = f"holders at least clients_low: {metrics.lower_bound_coverage or 0:.1%}; "
-    error = f"count error of the significant: {metrics.count_error_relative_significant:.1%}."
-    texts = printed(brief_of(result)), printed(run_parts(result, num_words=10))
     # Captions are as wide as their table.
-    brief, whole = (" ".join(text.split()) for text in texts)
-    assert f"{said}: {share:.1%}; {lower if protocol is ADAPTIVE else ''}{error}" in brief
-    assert f"{share:.1%}" in whole
-    assert "count error" in whole
-    for text in (brief, whole):
-        assert "estimates are lower bounds on holders" in text
-        assert ("true contributors" in text) == (protocol is ADAPTIVE)
+    text = " ".join(printed(whole(result)).split())
+    assert f"{said} │ {share:.1%}" in text
+    assert f"count error │ {metrics.count_error_relative_significant:.1%}" in text
+    assert "estimates are lower bounds on holders" in text
+    for each in (text, in_brief(result)):
+        assert ("true contributors" in each) == (protocol is ADAPTIVE)
+
+
+def test_the_end_of_a_run_leaves_swear_words_out_and_says_so():
+    result = run_of(LDP)
+    words = result.discoveries.head(12).copy()
+    shown = list(words["word"])
+    assert "Left out" not in in_brief(result)
+    words.loc[[0, 4, 11], "word"] = ["Fuckin", "shite", "wanker"]
+    rude = replace(result, discoveries=words)
+    lines = in_brief(rude).splitlines()
+    listed = [line.split()[1] for line in lines if line[:2].strip().isdigit()]
+    assert listed == [word for i, word in enumerate(shown) if i not in (0, 4, 11)]
+    # The last one is not among the first ten.
+    assert "Left out here: 2 swear words; fedhh show --all has all." in lines
+    assert "Fuckin" in printed(whole(rude))

@@ -101,7 +101,6 @@ def test_the_calendar_stands_in_the_files_the_summary_and_a_table(command, run):
     record = json.loads((directory / "result.json").read_text())
     calendar = record["calendar"]
     assert f"Days {calendar['days']:.1f}: to the result" in flat
-    assert "days to the result" in seen
     layers = pd.read_parquet(directory / "layers.parquet")
     assert list(layers) == [name for name in column_texts() if name not in OF_FAKES]
     assert calendar["hours"] == layers["closed_hours"].iloc[-1]

@@ -24,85 +24,136 @@ from fedhh.experiments.report.measures import (
     Measure,
     measures_of,
     record_of,
+    setting_text,
+    setting_value,
 )
 from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
 from fedhh.experiments.sweep.central_target import TARGETS
-from fedhh.experiments.sweep.columns import follows
+from fedhh.experiments.sweep.columns import EXTRA, follows
 from fedhh.experiments.sweep.intervals import interval_text, summarize
 from fedhh.validation import InputError
 
+METRIC = "metric"
+"""The axis of measures, of which a table may have a column each."""
+
 _HALF = "Mean ± half the"
+_HEADS = {EXTRA: "outside the grid"}
+_MEANINGS = {
+    CEILING: "Ceiling: coverage of one round of Subset Selection that asks all clients about the "
+    "held words alone, with the same epsilon and B, after Benjamini-Hochberg at 5 %.",
+    "precision": "Words cut to the longest length that a protocol spells count as false.",
+    COUNT_ERROR: "Count error: mean of |estimated - true| / true clients over significant "
+    "discoveries that somebody holds.",
+    DAYS: "Days: from the first round's beginning to the last one's end, with the devices that "
+    "[devices] describes; clients that served answered in at least one round.",
+    INTERVALS: "Interval coverage: share of words whose stated interval holds the number of "
+    "clients that contribute them, which estimates are about.",
+}
+"""What a table's note says of some columns."""
 _NOT_ZERO = re.compile(r"[1-9]")
 
 
 def comparison_table(
-    table: pd.DataFrame, description: dict[str, Any], *, short: bool = False
+    table: pd.DataFrame,
+    description: dict[str, Any],
+    *,
+    metrics: Sequence[str] = (),
+    rows: Sequence[str] = (),
+    columns: str = PROTOCOL,
 ) -> TextTable:
-    """Return a column for each protocol, and a row for each measure.
+    """Return measures by settings and protocols: means over seeds.
 
     Args:
-        table: Results, one row per cell and seed, with a column "protocol" of labels and, if the
-            times are known, `SERVER_SECONDS`.
-        description: ``title`` and ``axes`` of the sweep; if other settings vary than the protocol,
-            rows are repeated for each combination of them; those that follow from others have no
-            column, but are in the records.
-        short: Whether only what a run's summary compares gets a row.
+        table: Results, one row per cell and seed, with a column "protocol" of labels where
+            protocols are compared, and, if the times are known, `SERVER_SECONDS`.
+        description: ``title`` and ``axes`` of the sweep.
+        metrics: Columns to show; all that the results have if empty.
+        rows: Axes whose values name the rows, the first one outermost. The axes that are left
+            follow; those that follow from others have no column, but are in the records.
+        columns: The axis with a column for each value, or `METRIC`; else measures have rows, too.
     """
-    if PROTOCOL not in table:
+    if columns == PROTOCOL and PROTOCOL not in table:
         raise InputError(
             "These results do not list protocols; make them with fedhh compare, or with "
             "[sweep.protocols] in a sweep's file."
         )
-    others = [path for path in description["axes"] if path != PROTOCOL and path in table]
+    measures = measures_of(table, metrics)
+    across = [] if columns == METRIC else [columns]
+    axes = [path for path in description["axes"] if path in table]
+    down = [*rows, *(path for path in axes if path not in (*rows, *across))]
     # What goes with another setting, as clients with a population, says nothing in a column.
-    named = [path for i, path in enumerate(others) if not follows(table, others[:i], path)]
-    labels = list(dict.fromkeys(table[PROTOCOL]))
-    measures = measures_of(table, short=short)
-    groups = table.groupby(others, sort=False, dropna=False) if others else [((), table)]
-    parts: list[tuple[Any, pd.DataFrame]] = list(groups)
-    runs = {
-        (number, label): own
-        for number, (_, part) in enumerate(parts)
-        for label in labels
-        if not (own := part[part[PROTOCOL] == label]).empty
-    }
-    means = _means(list(runs.values()), measures)
-    texts = {
-        key: [_cell(*each) for each in zip(row, measures, strict=True)]
-        for key, row in zip(runs, means, strict=True)
-    }
-    nothing = ["-"] * len(measures)
-    rows = [
-        (
-            *(value_text(x) for path, x in zip(others, values, strict=True) if path in named),
-            measure.label,
-            *(texts.get((number, label), nothing)[line] for label in labels),
-        )
-        for number, (values, _) in enumerate(parts)
-        for line, measure in enumerate(measures)
+    before = [] if columns == PROTOCOL else across
+    named = [
+        path
+        for i, path in enumerate(down)
+        if path in rows or not follows(table, [*before, *down[:i]], path)
     ]
+    codes = [pd.factorize(table[path], use_na_sentinel=False)[0] for path in (*down, *across)]
+    places: dict[tuple[int, ...], list[int]] = {}
+    for place, key in enumerate(zip(*codes, strict=True) if codes else [()] * len(table)):
+        places.setdefault(key, []).append(place)
+    groups = {key: table.iloc[own] for key, own in places.items()}
+    settings = {key: own.iloc[0].to_dict() for key, own in groups.items()}
+    means = dict(zip(groups, _means(list(groups.values()), measures), strict=True))
+    cells = {
+        key: [_cell(*each) for each in zip(row, measures, strict=True)]
+        for key, row in means.items()
+    }
+    lines: dict[tuple[int, ...], tuple[str, ...]] = {}
+    heads: dict[tuple[int, ...], str] = {}
+    text_of = setting_text if columns == METRIC else lambda row, path: value_text(row[path])
+    for key, row in settings.items():
+        lines.setdefault(key[: len(down)], tuple(text_of(row, path) for path in named))
+        for path in across:
+            name = "" if path == PROTOCOL else f"{short_label(path)} "
+            heads.setdefault(key[len(down) :], name + value_text(row[path]))
+    ordered = sorted(lines, key=lambda line: line[: len(rows)])
+    nothing = ["-"] * len(measures)
+    # One measure is named by the title.
+    has_label = bool(across) and (len(measures) > 1 or not named)
+    shown = (
+        [(*lines[line], *cells[line]) for line in ordered]
+        if columns == METRIC
+        else [
+            (
+                *lines[line],
+                *([measure.label] if has_label else []),
+                *(cells.get((*line, *head), nothing)[i] for head in sorted(heads)),
+            )
+            for line in ordered
+            for i, measure in enumerate(measures)
+        ]
+    )
     records = [
         {
-            **dict(zip(others, parts[number][0], strict=True)),
-            PROTOCOL: label,
+            **{
+                path: setting_value(settings[key], path)
+                for path in (*down, *across)
+                if path != EXTRA or path in named
+            },
             "seeds": own["seed"].nunique(),
-            **_record(row, measures),
+            **_record(means[key], measures),
         }
-        for ((number, label), own), row in zip(runs.items(), means, strict=True)
+        for key, own in groups.items()
     ]
     counts = [record["seeds"] for record in records]
     over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
+    title = description["title"]
     return TextTable(
-        title=description["title"],
-        columns=(*(short_label(path) for path in named), "", *labels),
-        rows=tuple(rows),
+        title=f"{title}: {measures[0].label}" if across and not has_label else title,
+        columns=(
+            *(_HEADS.get(path) or short_label(path) for path in named),
+            *([""] if has_label else []),
+            *([heads[key] for key in sorted(heads)] or [each.label for each in measures]),
+        ),
+        rows=tuple(shown),
         note=" ".join(
             filter(None, [over, description.get("clients", ""), *_meanings(table, measures)])
         ),
-        labels=len(named) + 1,
+        labels=len(named) + has_label,
         records=tuple(records),
     )
 
@@ -110,12 +161,7 @@ def comparison_table(
 def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
     """Return sentences that say what the rows' words mean, see `metrics.measure`."""
     shown = {measure.column for measure in measures}
-    notes = []
-    if CEILING in shown:
-        notes.append(
-            "Ceiling: coverage of one round of Subset Selection that asks all clients about the "
-            "held words alone, with the same epsilon and B, after Benjamini-Hochberg at 5 %."
-        )
+    notes = [text for column, text in _MEANINGS.items() if column in shown]
     if "recall" in shown and "min_clients" in table:
         fewest = _each(table["min_clients"], "{:,.0f}", " or ")
         notes.append(f"Recall is over the words held by at least {fewest} clients.")
@@ -125,28 +171,11 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
         notes.append(
             "Of the top K: the K largest estimates against the K words held by most clients."
         )
-    if "precision" in shown:
-        notes.append("Words cut to the longest length that a protocol spells count as false.")
-    if COUNT_ERROR in shown:
-        notes.append(
-            "Count error: mean of |estimated - true| / true clients over significant discoveries "
-            "that somebody holds."
-        )
-    if DAYS in shown:
-        notes.append(
-            "Days: from the first round's beginning to the last one's end, with the devices that "
-            "[devices] describes; clients that served answered in at least one round."
-        )
-    if INTERVALS in shown:
-        notes.append(
-            "Interval coverage: share of words whose stated interval holds the number of clients "
-            "that contribute them, which estimates are about."
-        )
     if "population_clients" in table and (
         "clients_asked" in shown and (table["clients_asked"] > table["population_clients"]).any()
     ):
         notes.append("Clients asked in several rounds count in each.")
-    deltas = _each(table["delta"])
+    deltas = _each(table["delta"]) if "delta" in table else ""
     for axis, unit in TARGETS.items():
         if axis in table:
             equal = " or ".join(value_text(each) for each in dict.fromkeys(table[axis]))
@@ -155,13 +184,14 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
                 f"before the run, of one {unit} (neighbors swap one {unit}), is at most {equal} at "
                 f"delta {deltas}, and as near to it as the accounting comes."
             )
-    unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
-    notes.append(
-        f"Central epsilons are at delta {deltas}, against readers of the results, for neighbors "
-        "that swap one item or one user; before the run for any domains that its votes may decide, "
-        "after it for those that they did"
-        + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
-    )
+    if any(column.startswith(CENTRAL) for column in shown):
+        unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
+        notes.append(
+            f"Central epsilons are at delta {deltas}, against readers of the results, for "
+            "neighbors that swap one item or one user; before the run for any domains that its "
+            "votes may decide, after it for those that they did"
+            + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+        )
     if CLAIMED_K in shown and "alpha" in table and (alphas := _each(table["alpha"])):
         notes.append(
             f"k-anonymity at alpha {alphas}: a word that at most k clients hold returns with "
@@ -174,8 +204,11 @@ def _each(column: pd.Series[Any], shown: str = "{:g}", between: str = ", ") -> s
     return between.join(map(shown.format, sorted(column.dropna().unique())))
 
 
-def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
-    """Return a short table of some runs, each with its configuration, on the same clients."""
+def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]], **shown: Any) -> TextTable:
+    """Return a table of some runs, each with its configuration, on the same clients.
+
+    What is ``shown`` is as for `comparison_table`.
+    """
     rows = [
         {
             PROTOCOL: run.protocol.title,
@@ -185,8 +218,13 @@ def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]]) -> TextTable:
         }
         for config, run in runs
     ]
-    title = f"{listed([row[PROTOCOL] for row in rows])} on the same clients"
-    return comparison_table(pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, short=True)
+    first = runs[0][1]
+    title = (
+        f"{listed([row[PROTOCOL] for row in rows])} on the same clients"
+        if len(rows) > 1
+        else f"{first.protocol.title} on {first.population['name']}"
+    )
+    return comparison_table(pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, **shown)
 
 
 def numbers_of(record: dict[str, Any]) -> dict[str, Any]:

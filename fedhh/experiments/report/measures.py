@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.labels import round_up, value_text
+from fedhh.experiments.config.labels import is_share, metric_label, round_up, value_text
 from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, TARGETS
 from fedhh.experiments.sweep.intervals import interval_text
 
@@ -44,13 +44,11 @@ class Measure:
         column: Column of the results.
         label: What the table calls it.
         formats: What makes a text of a mean, and one of half an interval's width.
-        is_short: Whether the short table of a run and its baselines has it.
     """
 
     column: str
     label: str
     formats: tuple[_Text, _Text]
-    is_short: bool = False
 
 
 def whole_bytes(bits: float) -> int:
@@ -63,22 +61,35 @@ def whole_bytes(bits: float) -> int:
     return math.ceil(bits / 8 * (1 - 1e-12))
 
 
+def bytes_text(bits: float | None) -> str:
+    """Return what is at most so many bits as text, never less than it is.
+
+    >>> bytes_text(379.5), bytes_text(3_594_849)
+    ('48 B', '449.4 kB')
+    """
+    if bits is None or math.isnan(bits):
+        return "size not stated"
+    size = whole_bytes(bits)
+    return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
+
+
 _SHARE = ("{:.1%}".format, lambda half: f"{100 * half:.1f}")
 _EPSILON = (round_up, "{:.3f}".format)
 _COUNT = ("{:,.0f}".format, "{:,.0f}".format)
-_BYTES = (lambda bits: f"{whole_bytes(bits):,} B", lambda bits: f"{bits / 8:,.0f} B")
-_DECIMAL, _SECONDS, _PLAIN = (
-    (shown.format, shown.format) for shown in ("{:,.1f}", "{:.2f}", "{:g}")
+_BYTES = (bytes_text, lambda bits: f"{bits / 8:,.0f} B")
+_DECIMAL, _SECONDS, _PLAIN, _NUMBER = (
+    (shown.format, shown.format) for shown in ("{:,.1f}", "{:.2f}", "{:g}", "{:,.4g}")
 )
 
 _QUALITY = (
-    Measure("coverage", "coverage", _SHARE, True),
-    Measure(CEILING, "ceiling of coverage", _SHARE, True),
-    Measure(_OF_CEILING, "share of the ceiling", _SHARE, True),
-    Measure("precision", "precision", _SHARE, True),
+    Measure("coverage", "coverage", _SHARE),
+    Measure(CEILING, "ceiling of coverage", _SHARE),
+    Measure(_OF_CEILING, "share of the ceiling", _SHARE),
+    Measure("precision", "precision", _SHARE),
+    Measure("discovered", "words", _COUNT),
     Measure("precision_significant", "precision of the significant", _SHARE),
-    Measure(_TRUNCATED, "cut words among the false", _DECIMAL, True),
-    Measure("recall", "recall", _SHARE, True),
+    Measure(_TRUNCATED, "cut words among the false", _DECIMAL),
+    Measure("recall", "recall", _SHARE),
     Measure("f1", "F1", _SHARE),
 )
 _CHOSEN = (
@@ -87,43 +98,52 @@ _CHOSEN = (
 )
 """Rows of a comparison at one central epsilon."""
 _COST = (
-    Measure(COUNT_ERROR, "count error of the significant", _SHARE, True),
-    Measure(INTERVALS, "interval coverage", _SHARE, True),
+    Measure(COUNT_ERROR, "count error of the significant", _SHARE),
+    Measure(INTERVALS, "interval coverage", _SHARE),
     Measure("local_epsilon", "local epsilon, item", _EPSILON),
     Measure("local_epsilon_user", "local epsilon, user", _EPSILON),
-    Measure("central_epsilon_before_run", "central epsilon before the run, item", _EPSILON, True),
-    Measure(CENTRAL, "central epsilon after the run, item", _EPSILON, True),
-    Measure(
-        "central_epsilon_user_before_run", "central epsilon before the run, user", _EPSILON, True
-    ),
-    Measure("central_epsilon_user", "central epsilon after the run, user", _EPSILON, True),
-    Measure(CLAIMED_K, "k-anonymity, claimed", _COUNT, True),
+    Measure("central_epsilon_before_run", "central epsilon before the run, item", _EPSILON),
+    Measure(CENTRAL, "central epsilon after the run, item", _EPSILON),
+    Measure("central_epsilon_user_before_run", "central epsilon before the run, user", _EPSILON),
+    Measure("central_epsilon_user", "central epsilon after the run, user", _EPSILON),
+    Measure(CLAIMED_K, "k-anonymity, claimed", _COUNT),
     Measure("clients_asked", "clients asked", _COUNT),
-    Measure("rounds", "rounds", _COUNT, True),
-    Measure(DAYS, "days to the result", _DECIMAL, True),
-    Measure("share_served", "clients that served", _SHARE, True),
-    Measure("upload_bits_per_client_max", "upload per client, at most", _BYTES, True),
-    Measure("download_bits_per_client_max", "download per client, at most", _BYTES, True),
-    Measure(SERVER_SECONDS, "server, CPU seconds", _SECONDS, True),
+    Measure("rounds", "rounds", _COUNT),
+    Measure("rounds_per_client", "rounds that a device serves in", _COUNT),
+    Measure(DAYS, "days to the result", _DECIMAL),
+    Measure("share_served", "clients that served", _SHARE),
+    Measure("upload_bits_per_client_max", "upload per client, at most", _BYTES),
+    Measure("download_bits_per_client_max", "download per client, at most", _BYTES),
+    Measure(SERVER_SECONDS, "server, CPU seconds", _SECONDS),
 )
 
 
-def measures_of(table: pd.DataFrame, *, short: bool = False) -> list[Measure]:
-    """Return the measures that some results have numbers for, in the order of the rows."""
+def measures_of(table: pd.DataFrame, only: Sequence[str] = ()) -> list[Measure]:
+    """Return the measures that some results have, in the order of the rows.
+
+    Args:
+        table: Results.
+        only: Columns, in the order that is wanted; all that say something if empty.
+    """
     tops = sorted({int(match[1]) for column in table if (match := TOP.fullmatch(str(column)))})
     by_k = [
-        Measure(f"{metric}_top_{k}", f"{label} of the top {k:,}", _SHARE, metric == "f1")
+        Measure(f"{metric}_top_{k}", f"{label} of the top {k:,}", _SHARE)
         for k in tops
         for metric, label in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
     ]
     chosen = _CHOSEN if any(axis in table for axis in TARGETS) else ()
+    known = {each.column: each for each in (*_QUALITY, *by_k, *chosen, *_COST)}
+    if only:
+        return [known.get(each) or _other(each) for each in only if each in table]
     return [
         each
-        for each in (*_QUALITY, *by_k, *chosen, *_COST)
-        if each.column in table
-        and _says_something(table[each.column])
-        and (each.is_short or not short)
+        for each in known.values()
+        if each.column in table and _says_something(table[each.column])
     ]
+
+
+def _other(column: str) -> Measure:
+    return Measure(column, metric_label(column), _SHARE if is_share(column) else _NUMBER)
 
 
 def _says_something(column: pd.Series[Any]) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedhh.experiments.config.built_in import DEFAULT_PRESET
 from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.calendar import calendar_table
-from fedhh.experiments.report.comparison import comparison_of_runs
-from fedhh.experiments.report.run_tables import brief_of, run_parts
+from fedhh.experiments.report.comparison import METRIC, comparison_of_runs
+from fedhh.experiments.report.run_tables import BRIEF, brief_of, run_parts
 from fedhh.experiments.run.directory import BASELINES, CALENDAR, NAME, runs_in
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
@@ -71,18 +70,15 @@ class RunKind(Kind):
         return LivePage(server=server, callbacks=LiveRun(server))
 
     def brief(self, directory: Path) -> Iterator[Part]:
-        """Yield the run in a sentence, its top words, its baselines and its privacy."""
+        """Yield the run in a sentence, its top words, its protocols and its privacy."""
         stored = _stored(directory)
-        yield from brief_of(stored[0].result, _comparison(stored) if len(stored) > 1 else None)
+        yield from brief_of(
+            stored[0].result, _comparison(stored, metrics=list(BRIEF), columns=METRIC)
+        )
         yield from places(directory)
 
     def table(self, directory: Path) -> TextTable:
-        stored = _stored(directory)
-        table = _comparison(stored)
-        if len(stored) > 1:
-            return table
-        run = stored[0].result
-        return replace(table, title=f"{run.protocol.title} on {run.population['name']}")
+        return _comparison(_stored(directory))
 
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the calendar of a run and its baselines, the one table besides the main one."""
@@ -145,5 +141,5 @@ def _stored(directory: Path) -> list[StoredResult]:
     return [read_result(folder) for folder in runs_in(directory)]
 
 
-def _comparison(stored: list[StoredResult]) -> TextTable:
-    return comparison_of_runs([(each.config, each.result) for each in stored])
+def _comparison(stored: list[StoredResult], **shown: Any) -> TextTable:
+    return comparison_of_runs([(each.config, each.result) for each in stored], **shown)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
+from importlib import resources
 from typing import Any, TypeGuard
 
 import pandas as pd
@@ -13,7 +15,7 @@ from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.calendar import calendar_rows
-from fedhh.experiments.report.measures import whole_bytes
+from fedhh.experiments.report.measures import bytes_text
 from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
@@ -22,7 +24,7 @@ from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import (
     below_zero,
     noticed,
-    privacy_sentence,
+    privacy_line,
     realised_of,
     sentence,
 )
@@ -38,21 +40,37 @@ _BY_VOTES = frozenset(("votes", "threshold", "validation"))
 """What keeps candidates by one number of the round's own votes."""
 
 
-def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator[Part]:
-    """Yield a run's result in one sentence, its top words, what stands next to, and its privacy."""
+BRIEF = {
+    "coverage": "coverage",
+    "precision": "precision",
+    "discovered": "words",
+    "central_epsilon_before_run": "item epsilon",
+    "central_epsilon_user_before_run": "user epsilon",
+    "upload_bits_per_client_max": "bytes up",
+    "download_bits_per_client_max": "bytes down",
+    "rounds_per_client": "rounds served",
+}
+"""What a run's end states of each protocol, by columns of results, and what it calls them."""
+
+
+def brief_of(result: RunResult, comparison: TextTable) -> Iterator[Part]:
+    """Yield a run's result in one sentence, its top words, its protocols, and its privacy.
+
+    ``comparison`` has a row for each protocol, and the columns of `BRIEF`.
+    """
     yield Line(f"{result.protocol.title} on {result.population['name']}", style="bold")
     yield Line(sentence(result))
     if result.adversary is not None:
         yield Line(result.adversary.sentence)
-    of_devices = calendar_rows(result)
-    for what, value, note in (*fidelity_rows(result.simulation), *of_devices, *regime_rows(result)):
+    approximate = result.simulation if "clients_drawn_per_layer" in result.simulation else None
+    of_clients = fidelity_rows(approximate) if approximate else []
+    for what, value, note in (*of_clients, *calendar_rows(result), *regime_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
-    if estimates := estimates_line(result):
-        yield Line(estimates)
     if seen := noticed(result):
         yield Line(seen)
     yield Line("")
-    top = result.discoveries.head(_TOP_WORDS)
+    shown = result.discoveries[~result.discoveries["word"].str.lower().isin(swear_words())]
+    top = shown.head(_TOP_WORDS)
     if len(top):
         known = ["true contributors"] if "contributing_clients" in top else []
         estimated = f"{estimated_of(result.protocol.plan)} ± 2 std. errors"
@@ -67,16 +85,20 @@ def brief_of(result: RunResult, comparison: TextTable | None = None) -> Iterator
             for number, row in enumerate(top.to_dict("records"), start=1)
         ]
         yield Columns(heads=heads, rows=rows, label=1)
-        yield Line(falls_short(result.protocol.plan), style="dim")
-        reason = below_zero(result, top)
-        if reason is not None:
-            yield Line(reason, style="dim")
+        if hidden := int(top.index[-1]) + 1 - len(top):
+            what = "swear word" if hidden == 1 else "swear words"
+            yield Line(f"Left out here: {hidden} {what}; fedhh show --all has all.", style="dim")
         yield Line("")
-    if comparison is not None:
-        yield comparison
-        yield Line("")
-    yield Line(privacy_sentence(result))
+    yield Columns(heads=("", *BRIEF.values()), rows=comparison.rows)
     yield Line("")
+    yield Line(privacy_line(result))
+
+
+@cache
+def swear_words() -> frozenset[str]:
+    """Return the words that the end of a run does not show, nor do any of its files lack."""
+    path = resources.files("fedhh.words") / "assets" / "swear_words_en.txt"
+    return frozenset(path.read_text(encoding="utf-8").split())
 
 
 def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
@@ -146,8 +168,8 @@ def summary_rows(result: RunResult) -> list[_Row]:
         *_anonymity_rows(result.privacy),
         (
             "cost per client",
-            f"{_bytes(cost['upload_bits_per_client_max'])} up",
-            f"{_bytes(cost['download_bits_per_client_max'])} down, at most",
+            f"{bytes_text(cost['upload_bits_per_client_max'])} up",
+            f"{bytes_text(cost['download_bits_per_client_max'])} down, at most",
         ),
         (
             "time",
@@ -177,14 +199,6 @@ def _ceiling_rows(metrics: Metrics) -> list[_Row]:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
-
-
-def _bytes(bits: float | None) -> str:
-    """Return what is at most so many bits as text, never less than it is."""
-    if bits is None or math.isnan(bits):
-        return "size not stated"
-    size = whole_bytes(bits)
-    return f"{size:,} B" if size < 10_000 else f"{math.ceil(size / 100) / 10:,.1f} kB"
 
 
 def fidelity_rows(simulation: dict[str, Any]) -> list[_Row]:
@@ -268,20 +282,6 @@ def estimate_rows(result: RunResult) -> list[_Row]:
         note = f"mean of |estimated {what} - holders| / holders over significant words"
         rows.append(("count error", f"{metrics.count_error_relative_significant:.1%}", note))
     return rows
-
-
-def estimates_line(result: RunResult) -> str:
-    """Return `estimate_rows` as a sentence; empty where nothing was found that somebody holds."""
-    metrics, parts = result.metrics, []
-    if metrics.interval_coverage is not None:
-        parts.append(f"Contributors within their intervals: {metrics.interval_coverage:.1%}")
-        parts.append(f"holders at least clients_low: {_share(metrics.lower_bound_coverage)}")
-    elif metrics.within_two_std is not None:
-        parts.append(f"Holders within ± 2 std. errors: {metrics.within_two_std:.1%}")
-    if metrics.count_error_relative_significant is not None:
-        error = metrics.count_error_relative_significant
-        parts.append(f"count error of the significant: {error:.1%}")
-    return f"{'; '.join(parts)}." if parts else ""
 
 
 def _words(result: RunResult, num_words: int) -> TextTable:

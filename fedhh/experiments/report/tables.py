@@ -9,16 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.labels import is_share, short_label, value_text
+from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report import gboard
-from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.report.comparison import METRIC, comparison_table
 from fedhh.experiments.report.measures import (
     note_of,
     points_with_interval,
     record_of,
     setting_text,
-    setting_value,
-    with_interval,
 )
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
@@ -37,7 +35,6 @@ from fedhh.validation import InputError, require_choice
 _METRICS = ("coverage", "precision", "recall", "f1")
 
 _EPSILON = "privacy.local_epsilon"
-_HEADS = {EXTRA: "outside the grid"}
 _MOST_ROWS = 30
 
 
@@ -65,30 +62,12 @@ def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     """Return every setting with its metrics; cells outside the grid are rows of their own."""
     axes = [path for path in description["axes"] if path in table]
     keyed, shown = _labeled(table, axes)
-    keys = [*axes, *(path for path in shown if path not in axes), EXTRA]
-    metrics = [name for name in _METRICS if name in table]
-    rows: list[tuple[str, ...]] = []
-    records: list[dict[str, Any]] = []
-    seeds: list[int] = []
-    for _, part in keyed.groupby(list(dict.fromkeys(keys)), sort=False, dropna=False):
-        settings = part.iloc[0].to_dict()
-        cells = []
-        record = {path: setting_value(settings, path) for path in shown}
-        record["seeds"] = part["seed"].nunique()
-        for metric in metrics:
-            summary = summarize(part, ["beside_grid"], metric).to_dict("records")
-            seeds.extend(row["seeds"] for row in summary)
-            cells.append(with_interval(summary[0], share=is_share(metric)) if summary else "-")
-            record |= record_of(metric, summary[0] if summary else None)
-        rows.append((*(setting_text(settings, path) for path in shown), *cells))
-        records.append(record)
-    return TextTable(
-        title=description["title"],
-        columns=(*(_HEADS.get(path) or short_label(path) for path in shown), *metrics),
-        rows=tuple(rows),
-        note=note_of(seeds),
-        labels=len(shown),
-        records=tuple(records),
+    return comparison_table(
+        keyed,
+        {**description, "axes": [*axes, EXTRA]},
+        metrics=_METRICS,
+        rows=shown,
+        columns=METRIC,
     )
 
 

@@ -37,6 +37,7 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         claimed_k: Of approximate k-anonymity: a word that at most so many clients hold returns
             with probability at most 1 - alpha; missing without a claim.
         alpha: At which ``claimed_k`` holds; missing without a claim.
+        rounds_per_client: Rounds that one device answers in, at most; 1 if it uploads once for all.
         population: Name of the population.
         population_clients: Its clients.
         fidelity: What ``simulation.fidelity`` came to: "per-report", "exact-tally", or "mixed".
@@ -48,7 +49,7 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         targets: Likewise the words that they were about.
         targets_found: Likewise how many of these were discovered.
     """
-    report = run.privacy
+    report, plan = run.privacy, run.protocol.plan
     regime = regime_of_run(run.layers)
     anonymity = claim_over_run(report.anonymity)
     flat = {
@@ -65,6 +66,7 @@ def flat_result(run: RunResult, *, delta: float) -> dict[str, Any]:
         "claimed_k": claimed_k(report),
         "alpha": None if anonymity is None else anonymity.alpha,
         **run.cost,
+        "rounds_per_client": 1 if plan.uploads_once else plan.most_rounds_per_client,
         "population": run.population["name"],
         "population_clients": run.population["clients"],
         "fidelity": run.simulation["fidelity"],

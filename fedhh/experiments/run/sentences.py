@@ -66,6 +66,16 @@ def privacy_sentence(result: RunResult) -> str:
     )
 
 
+def privacy_line(result: RunResult) -> str:
+    """Return what a run's central epsilons hold for, and what holds against the server."""
+    delta = result.privacy.best("item", "central").delta
+    return (
+        f"Privacy: epsilons hold before the run at delta {delta:g}, against readers of results, "
+        "where one item or one user is swapped; "
+        f"{_against_server(result.privacy, result.protocol.plan)}"
+    )
+
+
 def realised_of(result: RunResult) -> str:
     """Return what a run's realised guarantees are for."""
     return "domains" if result.calendar is None else "domains and answers"

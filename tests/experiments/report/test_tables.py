@@ -121,12 +121,12 @@ def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows
     table = make_table("summary", made(tmp_path / "a", text))
     assert table.columns == (*columns, "coverage", "precision")
     assert [(*row[:2], row[2].split()[0]) for row in table.rows] == rows
-    assert table.note == "Mean and 95 % t interval over seeds (3)."
+    assert table.note.startswith("Mean ± half the 95 % t interval over seeds (3). ")
 
 
 def test_a_metric_that_a_setting_lacks_is_a_dash_in_its_own_row(tmp_path):
     table = make_table("summary", made(tmp_path / "a", EPSILONS))
-    assert [row[2] for row in table.rows] == ["-", "50.0% [50.0%, 50.0%]", "50.0% [50.0%, 50.0%]"]
+    assert [row[2] for row in table.rows] == ["-", "50.0%", "50.0%"]
 
 
 def test_every_extra_is_a_line_of_its_own_across_the_figure(tmp_path):
@@ -251,9 +251,9 @@ def test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_lef
 
     directory = made(tmp_path / "a", EPSILONS, fails=fails)
     note = "2 cells failed and are left out"
-    assert make_table("summary", directory).note == (
-        f"Mean and 95 % t interval over seeds (1 to 3). {note}."
-    )
+    shown = make_table("summary", directory).note
+    assert shown.startswith("Mean ± half the 95 % t interval over seeds (1 to 3). ")
+    assert shown.endswith(f" {note}.")
     table, description = read_labeled_results(directory)
     assert description["failed"] == 2
     layout = Layout(x=EPSILON, by=())
