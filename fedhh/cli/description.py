@@ -56,7 +56,7 @@ def print_description(
     if isinstance(verdict, str):
         print_wrapped(console, f"No run: {verdict}")
         return
-    print_parts(console, (verdict.plan_part, *verdict.advice_parts))
+    print_parts(console, (*verdict.plan_parts, *verdict.advice_parts))
     if not verdict.advice:
         print_wrapped(console, _TO_RUN)
 
@@ -71,7 +71,7 @@ def described(
     if isinstance(verdict, str):
         yield Line(f"No run: {verdict}")
     else:
-        yield verdict.plan_part
+        yield from verdict.plan_parts
         yield from map(Line, verdict.advice or (_TO_RUN,))
 
 

@@ -40,13 +40,15 @@ def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
     assert "chat.csv: 400 users, 2 distinct new words, typed 2,400 times." in said
     assert "50.0% of these contributions can be spelled with the alphabet 'lower'" in said
     assert "33.3% of the tokens of 1,200 texts are no words (emoji or symbol 33.3%)" in said
-    assert "smallest cohort LDP TrieHH" in said
+    head = "Epsilon before the run of an item and of a user (delta 1e-10), and users of the"
+    assert f"{head} smallest cohort:" in said
     assert "cannot be found, such as 'привет'" in said
     result = json.loads(done.stdout)
-    (row,) = re.findall(r"LDP TrieHH +([0-9.]+) +([0-9.]+) +([0-9,]+) users", done.stderr)
-    claimed = result["privacy"]["central_epsilon"]["item"]["before_run"]
-    assert row[0] == round_up(claimed)
-    assert (float(row[1]), int(row[2])) == (8.0, 100)
+    (row,) = re.findall(r"LDP TrieHH +(.*)", done.stderr)
+    central = result["privacy"]["central_epsilon"]
+    item, user = (round_up(central[unit]["before_run"]) for unit in ("item", "user"))
+    local = 8 * result["protocol"]["max_items"]
+    assert row.split() == [item, "8", user, f"{local}", "100"]
     assert "amplifies" not in done.stdout
 
 
@@ -120,6 +122,8 @@ def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     facts = json.loads(as_json.stdout)
     (plan,) = facts["verdict"]["protocols"]
     assert plan["central_epsilon_before_run"] == plan["local_epsilon"] == 8.0
+    assert plan["local_epsilon_user"] == 80.0
+    assert plan["central_epsilon_user_before_run"] == pytest.approx(80.0, rel=1e-9)
     assert plan["amplifying"][0]["clients"] > 4_000
     assert facts["clients"] == facts["unknown_tokens"] == 499
     alone = ("--set", "baseline=none", "--workers", "0")

@@ -87,9 +87,11 @@ def test_a_least_number_out_of_reach_is_refused_before_anything_runs(command, tm
 def test_a_dry_run_says_for_how_many_answers_it_claims(command, tmp_path):
     done = command(*words(), "--dry-run", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
-    (row,) = [line[2:] for line in lines if line[:2] == ["LDP", "TrieHH"] and len(line) == 5]
-    assert row[0] == "1,085"  # .678 of 1,600
-    assert 0 < float(row[1]) <= 8 < float(row[2]) <= 40
+    (row,) = [line[2:] for line in lines if line[:2] == ["LDP", "TrieHH"] and len(line) == 8]
+    item, local, user, local_user, cohort, least = row
+    assert (local, local_user, cohort) == ("8", "40", "1,600")
+    assert least == "1,085"  # .678 of 1,600
+    assert 0 < float(item) <= 8 < float(user) <= 40
     plain = command("run", "--preset", "small", "--dry-run", "--workers", "0", cwd=tmp_path)
     assert "least answers" not in plain.stdout
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedhh.accounting.guarantees import epsilon_text
+from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -16,7 +17,8 @@ from fedhh.experiments.config.section import section_class
 from fedhh.experiments.planner.front import costs, front
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.prediction import CONFIRMATIONS, Prediction
-from fedhh.experiments.planner.trial import Trial
+from fedhh.experiments.planner.trial import Trial, found_text
+from fedhh.experiments.run.preflight_facts import epsilon_text, epsilons_text
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import write_text
@@ -25,8 +27,9 @@ from fedhh.validation import InputError, shown
 _NOTE = (
     f"Coverage: mean of {CONFIRMATIONS} runs by other seeds than those that chose the settings, "
     "and a 95 % interval for one more run; a protocol that was not searched to the end has one run "
-    "and no interval. Epsilons hold before the run, for neighbors that swap one item or one user. "
-    "N: clients of a round."
+    "and no interval. Epsilons hold before the run, for neighbors that swap one item or all items "
+    "of one user; central ones against readers of the results, local ones against the server. N: "
+    "clients of a round."
 )
 _FRONT_NOTE = (
     "Settings of which no others find as much in as few days, with as few bytes and as small an "
@@ -61,6 +64,14 @@ class DeploymentPlan:
         """The best that was run by other seeds; the best of all if none was."""
         return next((each for each in self.predictions if each.runs > 1), self.predictions[0])
 
+    @cached_property
+    def epsilons(self) -> tuple[EpsilonsBeforeRun, ...]:
+        """What each of `predictions` claims of an item and of a user before the run."""
+        clients, words = self.population.num_clients, self.population.lexicon.words
+        plans = [settle(each.trial.settled, clients, words)[1].plan for each in self.predictions]
+        delta = self.base.privacy.delta
+        return tuple(EpsilonsBeforeRun.of(x, num_clients=clients, delta=delta) for x in plans)
+
     @property
     def front(self) -> list[Trial]:
         """The Pareto front over what is found, days, bytes and epsilon."""
@@ -91,14 +102,8 @@ class DeploymentPlan:
 
     def to_toml(self) -> str:
         """Return the best settings as a configuration that `fedhh run` takes."""
-        best = self.best
-        coverage, recall = best.coverage, best.recall
-        lines = [f"# fedhh plan: {self.sentence}", f"# Predicted: coverage {_share(coverage.mean)}"]
-        if coverage.low is not None and coverage.high is not None:
-            lines[-1] += f" ({_share(coverage.low)} to {_share(coverage.high)})"
-        if self.goal.held_by is not None:
-            lines[-1] += f", recall {_share(recall)}"
-        return "\n".join([*lines, "", self.config_of(best.trial).to_toml()])
+        lines = [f"# fedhh plan: {self.sentence}", *(f"# {each}" for each in self.best_lines)]
+        return "\n".join([*lines, "", self.config_of(self.best.trial).to_toml()])
 
     def write(self, path: str | Path) -> None:
         """Write `to_toml` to a file, whose name ends in .toml."""
@@ -129,9 +134,26 @@ class DeploymentPlan:
         return ", ".join(words)
 
     @property
+    def best_lines(self) -> tuple[str, str]:
+        """What the best settings are predicted to find, and what they claim before the run."""
+        best, coverage = self.best, self.best.coverage
+        assert best.trial.outcome is not None
+        wanted = best.trial.outcome.wanted
+        found = found_text(self.goal, wanted, recall=best.recall, coverage=coverage.mean)
+        if coverage.low is not None and coverage.high is not None:
+            found += f" ({_share(coverage.low)} to {_share(coverage.high)})"
+        epsilons = self.epsilons[self.predictions.index(best)]
+        return (
+            f"Predicted of {best.trial.terms.title}: {found}.",
+            "Central and local epsilon before the run (delta "
+            f"{self.base.privacy.delta:g}): {epsilons_text(epsilons)}.",
+        )
+
+    @property
     def parts(self) -> Iterator[Part]:
         """What is shown of it."""
         yield Line(f"Plan for {self.population.name}: {self.sentence}")
+        yield from map(Line, self.best_lines)
         yield self.best_table
         yield self.settings_table
         yield self.front_table
@@ -144,8 +166,8 @@ class DeploymentPlan:
     @property
     def best_table(self) -> TextTable:
         """The best settings of each protocol, with what is predicted."""
-        records = [self._record(each) for each in self.predictions]
-        rows = [self._row(each) for each in self.predictions]
+        records = self._best_records
+        rows = list(map(self._row, self.predictions, self.epsilons))
         return TextTable(
             title="best settings of each protocol",
             columns=tuple(rows[0]),
@@ -181,7 +203,7 @@ class DeploymentPlan:
                 "days": _number(by["days"](trial)),
                 "bytes": f"{trial.bytes:,}",
                 **{
-                    name: _epsilon(cost(trial))
+                    name: epsilon_text(cost(trial))
                     for name, cost in by.items()
                     if name not in ("days", "bytes")
                 },
@@ -203,7 +225,7 @@ class DeploymentPlan:
             "population": self.population.name,
             "clients": self.population.num_clients,
             "runs": self.runs,
-            "best": [self._record(each) for each in self.predictions],
+            "best": self._best_records,
             "front": [self._trial_record(each) for each in self.front],
             "trials": [self._trial_record(each) for each in self.trials],
             "left_out": self.left_out,
@@ -213,7 +235,7 @@ class DeploymentPlan:
         found = {} if self.goal.held_by is None else {"recall": _share(recall)}
         return {**found, "coverage": coverage}
 
-    def _row(self, each: Prediction) -> dict[str, str]:
+    def _row(self, each: Prediction, epsilons: EpsilonsBeforeRun) -> dict[str, str]:
         trial, goal = each.trial, self.goal
         terms, coverage = trial.terms, each.coverage
         text = _share(coverage.mean)
@@ -226,8 +248,10 @@ class DeploymentPlan:
             **self._found(each.recall, text),
             "precision": _share(each.precision),
             "days": _number(goal.days_of(terms.rounds)),
-            "local epsilon": _epsilon(terms.local_epsilon),
-            f"central epsilon, {goal.unit}": epsilon_text(terms.central_epsilon),
+            "item central": epsilon_text(epsilons.item_central),
+            "item local": epsilon_text(epsilons.item_local),
+            "user central": epsilon_text(epsilons.user_central),
+            "user local": epsilon_text(epsilons.user_local),
             "B": str(getattr(trial.settled.protocol, "max_items", "-")),
             "N": f"{low:,}" if low == high else f"{low:,} to {high:,}",
             "upload": f"{each.upload:,} B",
@@ -235,9 +259,14 @@ class DeploymentPlan:
             "runs": str(each.runs),
         }
 
-    def _record(self, each: Prediction) -> dict[str, Any]:
+    @property
+    def _best_records(self) -> list[dict[str, Any]]:
+        return list(map(self._record, self.predictions, self.epsilons))
+
+    def _record(self, each: Prediction, epsilons: EpsilonsBeforeRun) -> dict[str, Any]:
         return {
             **self._trial_record(each.trial),
+            **epsilons.to_dict(),
             "coverage": each.coverage.mean,
             "coverage_low": each.coverage.low,
             "coverage_high": each.coverage.high,
@@ -256,6 +285,7 @@ class DeploymentPlan:
             "title": terms.title,
             "trust_model": terms.trust_model,
             "coverage": outcome.coverage,
+            "words_to_find": None if self.goal.held_by is None else outcome.wanted,
             "recall": None if self.goal.held_by is None else outcome.recall,
             "precision": outcome.precision,
             "days": self.goal.days_of(terms.rounds),
@@ -293,10 +323,6 @@ def _share(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.4g}"
-
-
-def _epsilon(epsilon: float) -> str:
-    return "none" if math.isinf(epsilon) else f"{epsilon:.4g}"
 
 
 def _or_none(epsilon: float) -> float | None:

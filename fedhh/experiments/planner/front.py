@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.trial import Trial
 
 _DIGITS = 3
-"""Significant digits of an epsilon that counts as less."""
+"""Significant digits of an epsilon that counts as less, rounded up."""
 
 Cost = Callable[[Trial], float]
 
@@ -23,7 +24,7 @@ def costs(goal: Goal) -> dict[str, Cost]:
 
     def epsilon(trial: Trial) -> float:
         terms = trial.terms
-        return float(f"{terms.central_epsilon if of_central else terms.local_epsilon:.{_DIGITS}g}")
+        return _rounded_up(terms.central_epsilon if of_central else terms.local_epsilon)
 
     name = f"central epsilon, {goal.unit}" if of_central else "local epsilon"
     return {
@@ -44,6 +45,13 @@ def front(trials: Sequence[Trial], goal: Goal, by: Sequence[Cost]) -> list[Trial
         if not any(_dominates(other, point) for other in points):
             kept.setdefault(point, trial)
     return [kept[point] for point in sorted(kept)]
+
+
+def _rounded_up(epsilon: float) -> float:
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) + 1 - _DIGITS)
+    return float(f"{math.ceil(epsilon / unit * (1 - 1e-12)) * unit:.{_DIGITS}g}")
 
 
 def _dominates(one: tuple[float, ...], other: tuple[float, ...]) -> bool:

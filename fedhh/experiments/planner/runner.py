@@ -44,6 +44,7 @@ class Runner:
         if fits_with_others(population):
             self._number = choose_workers(execution, seconds).number
         self._stack = ExitStack()
+        self._best: Trial | None = None
         self._shared: Any = None
 
     def __enter__(self) -> Runner:
@@ -61,7 +62,7 @@ class Runner:
 
     def trials(self, configs: Sequence[Config]) -> list[Trial | InputError]:
         """Return the trial of each configuration, or why it has none."""
-        return self._all(run_trial, configs)
+        return self._all(run_trial, configs, hear=self._hear)
 
     def outcomes(self, configs: Sequence[Config]) -> list[Outcome]:
         """Return the outcome of each settled configuration, in runs beside the budget."""
@@ -72,7 +73,23 @@ class Runner:
                 raise each
         return found
 
-    def _all(self, function: Callable[..., Any], configs: Sequence[Config]) -> list[Any]:
+    def _hear(self, trial: Trial | InputError) -> None:
+        """Note which trial is the best so far, and what it finds."""
+        if isinstance(trial, InputError) or trial.outcome is None:
+            return
+        goal, best = self._goal, self._best
+        if best is None or trial.rank(goal) > best.rank(goal):
+            self._best = best = trial
+        head = "best so far" if best.meets(goal) else "nothing meets the goal so far; the nearest"
+        self._listener.note(f"{head}: {best.terms.title}, {best.found(goal)}")
+
+    def _all(
+        self,
+        function: Callable[..., Any],
+        configs: Sequence[Config],
+        *,
+        hear: Callable[[Any], None] = lambda result: None,
+    ) -> list[Any]:
         names = [config.protocol.name for config in configs]
         results: list[Any] = [None] * len(configs)
         for name in names:
@@ -80,6 +97,7 @@ class Runner:
         if self._number == 0:
             for number, config in enumerate(configs):
                 results[number] = _tried(function, config, self._goal, self._population)
+                hear(results[number])
                 self._listener.finish(names[number], results[number])
             return results
         from fedhh.simulation.ray.tasks import map_on_ray
@@ -91,6 +109,7 @@ class Runner:
             if isinstance(result, Exception) and not isinstance(result, InputError):
                 raise result
             results[number] = result
+            hear(result)
             self._listener.finish(names[number], result)
         return results
 

@@ -83,7 +83,8 @@ class Outcome:
 
     Attributes:
         coverage: Share of all contributions that fall on words that were found.
-        recall: Share of the words to find that were found.
+        wanted: How many words are to be found.
+        recall: Share of them that were found.
         precision: Share of returned words that somebody holds; 0 where none was returned.
         words: Words returned.
         upload: Bytes that a client sends at most.
@@ -92,6 +93,7 @@ class Outcome:
     """
 
     coverage: float
+    wanted: int
     recall: float
     precision: float
     words: int
@@ -153,12 +155,28 @@ class Trial:
     def meets(self, goal: Goal) -> bool:
         return self.excess(goal) <= 1
 
+    def found(self, goal: Goal) -> str:
+        """Return in a few words how much of what a goal asks for a run found."""
+        found = self.outcome
+        assert found is not None
+        return found_text(goal, found.wanted, recall=found.recall, coverage=found.coverage)
+
     def rank(self, goal: Goal) -> tuple[float, ...]:
         """Return what sorts trials: those that meet the goal by what they find, others below."""
         if not self.meets(goal):
             return (0.0, -self.excess(goal))
         assert self.outcome is not None
         return (1.0, self.metric(goal), self.outcome.coverage)
+
+
+def found_text(goal: Goal, wanted: int, *, recall: float, coverage: float) -> str:
+    """Return in a few words how much of what a goal asks for is found.
+
+    >>> found_text(Goal(local_epsilon=4.0, held_by=0.01), 1_200, recall=0.2, coverage=0.5)
+    '20.0% of the 1,200 words to find, coverage 50.0%'
+    """
+    words = "" if goal.held_by is None else f"{recall:.1%} of the {wanted:,} words to find, "
+    return f"{words}coverage {coverage:.1%}"
 
 
 def with_guarantee(config: Config, goal: Goal, num_clients: int) -> Config:
@@ -252,6 +270,7 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
         )
     outcome = Outcome(
         coverage=truth.share(held),
+        wanted=int(wanted.sum()),
         recall=float(wanted[held].sum() / max(int(wanted.sum()), 1)),
         precision=float((ids >= 0).sum() / max(len(ids), 1)),
         words=len(ids),

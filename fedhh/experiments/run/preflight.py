@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedhh.accounting.account import central_before_run, epsilon_before_run
+from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.clients.populations.describe import spelling_of
 from fedhh.clients.populations.population import StoredPopulation
@@ -22,7 +23,6 @@ from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError
@@ -99,7 +99,7 @@ def preflight_of(
         depth=first.longest_word,
     )
     plans = [
-        _plan_facts(
+        plan_facts(
             each,
             population.num_clients,
             delta,
@@ -163,27 +163,28 @@ def preflight_of_configs(
     return replace(found, plans=tuple(plans))
 
 
-def _plan_facts(
+def plan_facts(
     protocol: AnyProtocol,
     num_clients: int,
     delta: float,
     seed: int,
     *,
-    looks_for_more: bool,
-    devices: Devices | None,
+    looks_for_more: bool = False,
+    devices: Devices | None = None,
 ) -> PlanFacts:
+    """Return what a protocol's plan says before a run on so many clients, as `preflight_of`."""
+
     def plan_with(clients: int) -> Plan:
         settled: AnyProtocol = protocol.settle(num_clients=clients, seed=seed)
         return accepted_plan(settled, devices)
 
     plan = plan_with(num_clients)
-    local = plan.local_epsilon if isinstance(plan, LocalReports) else np.inf
     facts = PlanFacts(
         title=protocol.title,
         smallest_cohort=plan.smallest_cohort,
         fewest_answers=None if devices is None else plan.fewest_answers,
-        local_epsilon=float(local),
         central=central_before_run(plan, num_clients=num_clients, unit="item", delta=delta),
+        epsilons=EpsilonsBeforeRun.of(plan, num_clients=num_clients, delta=delta),
     )
     if not looks_for_more or not facts.is_not_amplified:
         return facts
@@ -191,6 +192,7 @@ def _plan_facts(
     def central_with(clients: int) -> float:
         return epsilon_before_run(plan_with(clients), num_clients=clients, unit="item", delta=delta)
 
+    local = facts.local_epsilon
     more = [
         _fewest_clients(central_with, num_clients, target) for target in (local * LESS, local / 2)
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.clients.populations.describe import Spelling
 from fedhh.devices import FEWEST_ANSWERS
@@ -43,8 +45,8 @@ class PlanFacts:
     Attributes:
         title: The protocol's.
         smallest_cohort: Clients of the smallest cohort.
-        local_epsilon: Of one contribution; infinite if clients trust the server.
         central: The central guarantee before the run, at item level.
+        epsilons: Of an item and of a user, local and central, before the run.
         amplifying: Where shuffling amplifies nothing: more clients with which it does, the fewest
             that were found and those of half the local epsilon. Empty if there are none, None if
             none were looked for.
@@ -54,8 +56,8 @@ class PlanFacts:
 
     title: str
     smallest_cohort: int
-    local_epsilon: float
     central: Guarantee
+    epsilons: EpsilonsBeforeRun
     amplifying: tuple[LargerPopulation, ...] | None = None
     fewest_answers: int | None = None
 
@@ -63,6 +65,11 @@ class PlanFacts:
     def central_epsilon(self) -> float:
         """The central epsilon before the run, infinite if there is none."""
         return epsilon_of(self.central)
+
+    @property
+    def local_epsilon(self) -> float:
+        """The local epsilon of an item, infinite if clients trust the server."""
+        return self.epsilons.item_local
 
     @property
     def is_not_amplified(self) -> bool:
@@ -111,13 +118,12 @@ class Preflight:
         """All of it, in sentences; what would help comes last."""
         delta = self.plans[0].central.delta
         each = [
-            f"{plan.title} {epsilon_text(plan.central_epsilon)} and "
-            f"{epsilon_text(plan.local_epsilon)}, {plan.smallest_cohort:,} {self.unit}s"
+            f"{plan.title} {epsilons_text(plan.epsilons)}, {plan.smallest_cohort:,} {self.unit}s"
             for plan in self.plans
         ]
         plans = (
-            f"Central and local epsilon before the run (item level, delta {delta:g}), and the "
-            f"smallest cohort: {'; '.join(each)}."
+            f"Central and local epsilon before the run (delta {delta:g}), and the smallest cohort: "
+            f"{'; '.join(each)}."
         )
         return (*self.contents, plans, *self.advice)
 
@@ -142,29 +148,9 @@ class Preflight:
         return (*_spelling(self), *_few_answers(self), *_not_amplified(self))
 
     @property
-    def plan_part(self) -> Columns:
+    def plan_parts(self) -> tuple[Line, Columns]:
         """The epsilons and the smallest cohort of each protocol."""
-        head = f"before the run (item level, delta {self.plans[0].central.delta:g})"
-        answers = any(plan.fewest_answers is not None for plan in self.plans)
-        return Columns(
-            heads=(
-                head,
-                "central epsilon",
-                "local epsilon",
-                "smallest cohort",
-                *(["least answers"] if answers else []),
-            ),
-            rows=[
-                (
-                    plan.title,
-                    epsilon_text(plan.central_epsilon),
-                    epsilon_text(plan.local_epsilon),
-                    f"{plan.smallest_cohort:,} {self.unit}s",
-                    *([f"{plan.fewest_answers:,}"] if answers else []),
-                )
-                for plan in self.plans
-            ],
-        )
+        return plan_parts(self.plans, self.unit)
 
     @property
     def advice_parts(self) -> tuple[Line, ...]:
@@ -174,7 +160,7 @@ class Preflight:
     @property
     def parts(self) -> tuple[Part, ...]:
         """All of it to be printed: what the clients hold, the plans, what would help."""
-        return (*map(Line, self.contents), self.plan_part, *self.advice_parts)
+        return (*map(Line, self.contents), *self.plan_parts, *self.advice_parts)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -189,8 +175,7 @@ class Preflight:
                         if plan.fewest_answers is None
                         else {"fewest_answers": plan.fewest_answers}
                     ),
-                    "local_epsilon": _finite(plan.local_epsilon),
-                    "central_epsilon_before_run": _finite(plan.central_epsilon),
+                    **plan.epsilons.to_dict(),
                     "delta": plan.central.delta,
                     "amplifying": [vars(each) for each in plan.amplifying or ()],
                 }
@@ -220,6 +205,52 @@ def _dropped(found: Preflight) -> tuple[str, ...]:
         f"{sum(found.dropped.values()) / total:.1%} of the tokens of {found.texts:,} texts are no "
         f"words{why}; {found.empty_texts:,} texts hold no word.",
     )
+
+
+def plan_parts(plans: Sequence[PlanFacts], unit: str) -> tuple[Line, Columns]:
+    """Return the epsilons and the smallest cohort of some protocols, before the run.
+
+    Args:
+        plans: Of each protocol.
+        unit: What one client stands for.
+    """
+    answers = any(plan.fewest_answers is not None for plan in plans)
+    columns = Columns(
+        heads=(
+            *("protocol", "central", "local", "central, user", "local, user", "cohort"),
+            *(["least answers"] if answers else []),
+        ),
+        rows=[
+            (
+                plan.title,
+                epsilon_text(plan.epsilons.item_central),
+                epsilon_text(plan.epsilons.item_local),
+                epsilon_text(plan.epsilons.user_central),
+                epsilon_text(plan.epsilons.user_local),
+                f"{plan.smallest_cohort:,}",
+                *([f"{plan.fewest_answers:,}"] if answers else []),
+            )
+            for plan in plans
+        ],
+    )
+    line = (
+        f"Epsilon before the run of an item and of a user (delta {plans[0].central.delta:g}), and "
+        f"{unit}s of the smallest cohort:"
+    )
+    return Line(line), columns
+
+
+def epsilons_text(epsilons: EpsilonsBeforeRun) -> str:
+    """Return what holds before the run, in a few words.
+
+    >>> epsilons_text(
+    ...     EpsilonsBeforeRun(item_central=1.5, item_local=4.0, user_central=6.0, user_local=20.0)
+    ... )
+    '1.5 and 4 of an item, 6 and 20 of a user'
+    """
+    item = f"{epsilon_text(epsilons.item_central)} and {epsilon_text(epsilons.item_local)}"
+    user = f"{epsilon_text(epsilons.user_central)} and {epsilon_text(epsilons.user_local)}"
+    return f"{item} of an item, {user} of a user"
 
 
 def epsilon_text(epsilon: float) -> str:
@@ -284,7 +315,3 @@ def _spelling(found: Preflight) -> tuple[str, ...]:
         f"{spelling.lost_token_share:.1%} of the contributions cannot be found, such as {examples}"
         f"{f'. What helps: {helps}' if helps else ''}.",
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

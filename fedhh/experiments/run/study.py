@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedhh.accounting.account import epsilon_before_run
-from fedhh.accounting.guarantees import UNITS
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import FROM_DATA
-from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.config.load import devices_of, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.preflight import preflight_of_configs
-from fedhh.experiments.run.privacy import accepted_plan
+from fedhh.experiments.run.preflight import plan_facts, preflight_of_configs
+from fedhh.experiments.run.preflight_facts import plan_parts
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.run.workers import (
@@ -37,7 +33,6 @@ from fedhh.experiments.study.parts import Columns, Line, Part
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import resumed
 from fedhh.experiments.study.study import Study
-from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO
 
 
@@ -72,27 +67,18 @@ class RunStudy(Study):
         """Return what the rounds ask and cost; the clients are drawn for it, and asked nothing."""
         file = KeptFile()
         population = self._drawn(file)[0]
-        rows, settled = [], []
+        rows, facts = [], []
+        seed, devices = self.configs[0].seed, devices_of(self.configs[0])
+        delta = self.configs[0].privacy.delta
         for each in self.configs:
             protocol = check_config(each, population)[1]
-            settled.append(protocol)
             plan = protocol.plan
-            cohorts = [layer.num_clients for layer in plan.layers]
-            local = getattr(plan, "local_epsilon", math.inf)
-            rows.append(
-                (
-                    protocol.title,
-                    f"{len(cohorts):,}",
-                    f"{min(cohorts):,}",
-                    f"{plan.most_uploads:,}",
-                    "none" if math.isinf(local) else f"{local:g}",
-                )
-            )
-        heads = ("protocol", "rounds at most", "smallest cohort", "answers", "local epsilon")
-        warnings = self._preflight(population, file)
+            rows.append((protocol.title, f"{len(plan.layers):,}", f"{plan.most_uploads:,}"))
+            facts.append(plan_facts(protocol, population.num_clients, delta, seed, devices=devices))
+        heads = ("protocol", "rounds at most", "answers")
         clients = Line(f"{population.name}: {population.num_clients:,} {population.unit}s")
-        answers = self._least_answers(settled, population.num_clients)
-        return [clients, Columns(heads=heads, rows=rows), *answers, *warnings]
+        known = self._preflight(population, file) or plan_parts(facts, population.unit)
+        return [clients, Columns(heads=heads, rows=rows), *known]
 
     def plan_record(self) -> list[dict[str, Any]]:
         population = self._drawn(KeptFile())[0]
@@ -149,26 +135,6 @@ class RunStudy(Study):
             # Nothing is looked up of clients that may be more than memory holds.
             return ()
         return preflight_of_configs(self.configs, population, file.content).parts
-
-    def _least_answers(self, settled: Sequence[AnyProtocol], num_clients: int) -> Sequence[Part]:
-        """Return what is claimed before the run of devices that are not always there."""
-        config = self.configs[0]
-        devices, delta = devices_of(config), config.privacy.delta
-        if devices is None:
-            return ()
-        rows = []
-        for protocol in settled:
-            plan = accepted_plan(protocol, devices)
-            central = [
-                round_up(epsilon_before_run(plan, num_clients=num_clients, unit=unit, delta=delta))
-                for unit in UNITS
-            ]
-            rows.append((protocol.title, f"{plan.fewest_answers:,}", *central))
-        heads = (
-            f"before the run (delta {delta:g})",
-            *("least answers of a round", "central epsilon, item", "central epsilon, user"),
-        )
-        return (Columns(heads=heads, rows=rows),)
 
     def _make(self, number: int, config: Config) -> Path:
         """Make the directory of a run from its settled configuration: 0, or of a baseline."""

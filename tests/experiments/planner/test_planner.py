@@ -6,17 +6,26 @@ import itertools
 import math
 import tomllib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fedhh
+from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
+from fedhh.experiments.planner.deployment import DeploymentPlan
 from fedhh.experiments.planner.front import costs
 from fedhh.experiments.planner.goal import Goal
-from fedhh.experiments.planner.prediction import Predicted
-from fedhh.experiments.planner.trial import share_std_error, with_guarantee
+from fedhh.experiments.planner.prediction import Predicted, Prediction
+from fedhh.experiments.planner.trial import (
+    Outcome,
+    Terms,
+    Trial,
+    share_std_error,
+    with_guarantee,
+)
 from fedhh.experiments.planner.trust import trust_model_of
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.run import check_config, run_config
@@ -141,8 +150,13 @@ def test_no_more_runs_end_than_were_announced():
         def __init__(self):
             self.works = []
 
+            self.notes = []
+
         def start(self, work):
             self.works.append([work.noun, work.total, 0])
+
+        def note(self, text):
+            self.notes.append(text)
 
         def finish(self, unit, result):
             self.works[-1][2] += 1
@@ -156,6 +170,73 @@ def test_no_more_runs_end_than_were_announced():
     assert searched == ["runs", 2, found.runs]
     assert confirmed
     assert all(noun == "runs by other seeds" and ended == n for noun, n, ended in confirmed)
+    # The best of the search is said while it goes on.
+    best = max(found.trials, key=lambda trial: trial.rank(found.goal))
+    share = f"{best.outcome.coverage:.1%}"
+    assert len(heard.notes) == found.runs
+    assert heard.notes[-1] == f"best so far: TrieHH (central), coverage {share}"
+
+
+def test_a_plan_states_all_four_epsilons_and_how_much_of_its_words_is_found():
+    goal = Goal(local_epsilon=6.0, held_by=1 / 50)
+    settings = {"population": {"clients": 1_000}, "protocol": {"name": "ldp-triehh", "depth": 4}}
+    config = parse_config({**settings, "privacy": {"local_epsilon": 6.0}}, "test")
+    population = fedhh.synthetic_population("chat", 1_000, seed=1)
+    settled, protocol = check_config(config, population)
+    held = int((population.word_clients >= 20).sum())
+    trial = Trial(
+        asked=config.protocol, config=config, settled=settled,
+        terms=Terms.of(protocol, goal, num_clients=1_000, delta=1e-10),
+        outcome=Outcome(
+            coverage=0.5, wanted=held, recall=0.25, precision=1.0, words=9, upload=8, download=9
+        ),
+    )  # fmt: skip
+    found = DeploymentPlan(
+        goal=goal, base=config, population=population, predictions=(Prediction.of(trial, []),),
+        trials=(trial,), left_out={}, runs=1,
+    )  # fmt: skip
+    best = found.best
+    _, settled = check_config(found.config_of(best.trial), found.population)
+    report = privacy_of_plan(settled, num_clients=1_000, delta=1e-10)
+    stated = (report.before_run("item"), report.best("item", "local"))
+    stated += (report.before_run("user"), report.best("user", "local"))
+    (record,) = found.to_dict()["best"]
+    names = (
+        *("central_epsilon_before_run", "local_epsilon"),
+        *("central_epsilon_user_before_run", "local_epsilon_user"),
+    )
+    epsilons = [record[name] for name in names]
+    assert epsilons == pytest.approx([each.epsilon for each in stated], rel=1e-9)
+    assert epsilons[1] == 6.0
+    assert epsilons[3] == 6.0 * best.trial.settled.protocol.max_items
+    held = (found.population.word_clients >= 20).sum()
+    assert record["words_to_find"] == held > 0
+    cells = dict(zip(found.best_table.columns, found.best_table.rows[0], strict=True))
+    shown = [cells[f"{unit} {kind}"] for unit in ("item", "user") for kind in ("central", "local")]
+    assert shown == list(map(round_up, epsilons))
+    predicted, claimed = found.best_lines
+    assert predicted == (
+        f"Predicted of LDP TrieHH: 25.0% of the {held:,} words to find, coverage 50.0%."
+    )
+    item, user = (f"{a} and {b}" for a, b in (shown[:2], shown[2:]))
+    assert claimed == (
+        f"Central and local epsilon before the run (delta 1e-10): {item} of an item, {user} of a "
+        "user."
+    )
+    lines = [part.text for part in itertools.islice(found.parts, 3)]
+    assert lines[1:] == [predicted, claimed]
+    assert found.to_toml().splitlines()[1:3] == [f"# {predicted}", f"# {claimed}"]
+
+
+def test_an_epsilon_of_the_front_is_never_rounded_down():
+    by = costs(Goal(local_epsilon=8.0))["central epsilon, item"]
+
+    def shown(epsilon):
+        return by(SimpleNamespace(terms=SimpleNamespace(central_epsilon=epsilon)))
+
+    assert [shown(each) for each in (5.6707, 0.98616, 8.0, 123.4, math.inf)] == [
+        *(5.68, 0.987, 8.0, 124.0, math.inf)
+    ]
 
 
 @pytest.mark.slow("::test_the_smaller_of_two_epsilons_decides")

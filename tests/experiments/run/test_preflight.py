@@ -8,8 +8,9 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
+from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.run.preflight import preflight_of
-from fedhh.experiments.run.privacy import central_before_run, privacy_of_plan
+from fedhh.experiments.run.privacy import central_before_run, local_epsilon, privacy_of_plan
 from fedhh.experiments.run.run import simulate
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
@@ -50,6 +51,11 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     settled = protocol.settle(num_clients=num_clients, seed=0)
     report = privacy_of_plan(settled, num_clients=num_clients, delta=1e-8)
     assert plan.central_epsilon == pytest.approx(central_before_run(report, "item"), rel=1e-9)
+    stated = plan.epsilons
+    assert stated.item_central == plan.central_epsilon
+    assert stated.user_central == pytest.approx(central_before_run(report, "user"), rel=1e-9)
+    assert stated.item_local == local_epsilon(report, "item") == plan.local_epsilon
+    assert stated.user_local == local_epsilon(report, "user")
     assert plan.smallest_cohort == min(layer.num_clients for layer in settled.plan.layers)
     assert plan.central.delta == 1e-8
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
@@ -107,6 +113,17 @@ def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
 def test_where_bounds_are_the_local_epsilon_the_text_says_nothing_less():
     found = fedhh.preflight(fedhh.AdaptiveTrieHH(), clients_with(["lol"], [1], 499))
     assert found.plans[0].central_epsilon == found.plans[0].local_epsilon
+    central, local = found.plans[0].epsilons.user_central, found.plans[0].epsilons.user_local
+    assert local == 10 * found.plans[0].local_epsilon == pytest.approx(central, rel=1e-9)
+    line, table = found.plan_parts
+    assert line.text == (
+        "Epsilon before the run of an item and of a user (delta 1e-10), and users of the smallest "
+        "cohort:"
+    )
+    heads = ("protocol", "central", "local", "central, user", "local, user", "cohort")
+    assert table.heads == heads
+    cohort = found.plans[0].smallest_cohort
+    assert table.rows == [("Adaptive TrieHH", "8", "8", "80", "80", f"{cohort}")]
     assert "amplifies nothing: the central epsilon is the local one. Adap" in found.advice[0]
 
 
@@ -118,6 +135,12 @@ def test_of_every_kind_of_plan_the_numbers_are_found(kind):
     fewest, half = found.plans[0].amplifying
     assert 499 < fewest.clients <= half.clients
     assert half.epsilon <= 4.0 < fewest.epsilon < 8.0
+    stated = found.plans[0].epsilons
+    assert stated.item_local == 8.0 < stated.user_local
+    assert stated.item_central < stated.user_central <= stated.user_local
+    line, table = found.plan_parts
+    assert "of an item and of a user (delta 1e-10)" in line.text
+    assert table.rows[0][3:5] == (round_up(stated.user_central), round_up(stated.user_local))
 
 
 def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
@@ -131,7 +154,8 @@ def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
 def test_a_trusted_server_has_no_local_epsilon_and_no_shuffle():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     assert "amplifies" not in " ".join(found.lines)
-    assert " and none, " in found.lines[2]
+    assert " and none of an item, " in found.lines[2]
+    assert " and none of a user, 3,000 users" in found.lines[2]
 
 
 def test_words_that_lower_case_would_spell_are_counted():
