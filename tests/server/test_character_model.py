@@ -135,7 +135,7 @@ def weights_after_layers(words, public, layers=6):
     return model.weights
 
 
-@pytest.mark.slow("::test_no_public_word_says_nothing")
+@pytest.mark.slow("::test_a_step_of_expectation_maximisation_by_hand")
 def test_the_right_public_model_keeps_its_weight_and_a_wrong_one_loses_it():
     rng = np.random.default_rng(0)
     words = [word for word in named_list(SCOWL70).words if word.isalpha() and len(word) > 4]

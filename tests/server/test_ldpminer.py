@@ -46,7 +46,19 @@ def test_both_rounds_ask_everybody_with_half_of_epsilon(baskets):
         assert abs(estimate - true) < 5 * variance**0.5
 
 
-@pytest.mark.slow("::test_the_loop_refuses_the_size_from_clients_of_other_rounds")
+@pytest.mark.parametrize(
+    ("settings", "uses", "share"),
+    [({}, 2, 1 / 2), ({"padded_size": 3}, 2, 1 / 2), ({"false_discovery_rate": 0.1}, 3, 1 / 3)],
+)
+def test_a_plan_claims_the_clients_epsilon_over_all_its_rounds(settings, uses, share):
+    protocol = miner(local_epsilon=6.0, **settings).settle(num_clients=20_000, seed=0)
+    plan = protocol.plan
+    assert plan.most_rounds_per_client == uses
+    assert protocol.round_epsilon == pytest.approx(6 * share)
+    assert plan.local_epsilon * uses == pytest.approx(6.0)
+
+
+@pytest.mark.slow("::test_a_plan_claims_the_clients_epsilon_over_all_its_rounds")
 def test_epsilon_is_the_clients_over_all_its_rounds(baskets):
     for rate, rounds in ((0.0, 2), (0.1, 3)):
         protocol = LdpMiner(
@@ -92,7 +104,7 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
     assert {each.padded_size for each in others[:2]} == {3}
 
 
-@pytest.mark.slow("::test_the_loop_refuses_the_size_from_clients_of_other_rounds")
+@pytest.mark.slow("::test_a_plan_claims_the_clients_epsilon_over_all_its_rounds")
 def test_the_size_counts_as_no_further_use_of_a_client(baskets):
     result = fedhh.simulate(miner(local_epsilon=6.0), baskets, seed=0)
     assert result.cost["rounds"] == 3

@@ -54,7 +54,22 @@ GRID = product(
 )
 
 
-@pytest.mark.slow("::test_bad_floors_are_refused")
+@pytest.mark.parametrize("num_clients", [20_000, 300_000])
+def test_a_plan_of_default_settings_dominates_that_of_ldp_triehh(num_clients):
+    ours, papers, free = (
+        dominance(settled(protocol, num_clients, **floor))
+        for protocol, floor in (
+            (AdaptiveTrieHH, {}),
+            (LdpTrieHH, {}),
+            (AdaptiveTrieHH, {"least_cohort": 1}),
+        )
+    )
+    assert ours[0] >= papers[0] > free[0]
+    assert ours[1] <= papers[1]
+    assert ours[2] <= papers[2]
+
+
+@pytest.mark.slow("::test_a_plan_of_default_settings_dominates_that_of_ldp_triehh")
 def test_every_plan_dominates_that_of_ldp_triehh():
     for num_clients, max_items, epsilon, alphabet in GRID:
         same = {"max_items": max_items, "local_epsilon": epsilon, "alphabet": alphabet}
@@ -88,7 +103,7 @@ def before_run(protocol, num_clients):
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 
-@pytest.mark.slow("::test_bad_floors_are_refused")
+@pytest.mark.slow("::test_a_plan_of_default_settings_dominates_that_of_ldp_triehh")
 def test_both_epsilons_before_the_run_are_no_larger():
     num_clients = 2_000_000
     same = {"max_items": 10, "local_epsilon": 8.0}

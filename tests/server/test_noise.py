@@ -145,7 +145,6 @@ def test_values_that_share_cells_with_frequent_ones_are_not_called_significant(o
     assert Noise.of_aggregate(oracle, n, sums).z(frequent)[0] > 4
 
 
-@pytest.mark.slow("::test_the_distribution_of_a_sketch_is_that_of_all_its_cells")
 @pytest.mark.parametrize("which", thinned(range(3)))
 def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
     counts = zipf_counts(20_000, 300)

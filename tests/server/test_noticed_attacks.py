@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedhh.clients.worker import ClientWorker
@@ -103,7 +105,16 @@ def test_shares_are_those_of_the_tries_last_level(population):
     np.testing.assert_allclose(state.own.shares[:, 1], variance)
 
 
-@pytest.mark.slow("::test_votes_that_the_layer_before_did_not_see_are_noticed")
+def test_what_layers_notice_is_a_sentence():
+    layers = pd.DataFrame({"num_exceeding": [0, 2], "num_candidates": [40, 60]})
+    text = noticed(SimpleNamespace(layers=layers))
+    assert text.startswith("Noticed: 2 kept prefixes or words have a larger estimated share")
+    assert f"at most {2.8665e-7 * 100:.2g} expected" in text
+    layers["num_exceeding"] = 0
+    assert noticed(SimpleNamespace(layers=layers)) is None
+
+
+@pytest.mark.slow("::test_what_layers_notice_is_a_sentence")
 def test_a_run_says_what_it_noticed(population):
     result = simulate(PROTOCOLS[0], population, seed=1)
     assert noticed(result) is None

@@ -160,7 +160,20 @@ def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients)
         assert not carried & {word.tobytes() for word in sample}
 
 
-@pytest.mark.slow("::test_a_list_that_clients_hold_is_asked_about_after_the_first_layer")
+def test_the_first_query_asks_about_the_list_only_if_the_settings_say_so(monkeypatch, clients):
+    monkeypatch.setattr(
+        adaptive_triehh, "language_list", lambda _: named("mine", clients.lexicon.words)
+    )
+    asked = {}
+    for change in ({}, {"ask_public_words": False}, {"requery_words": False}, {"ranking": "votes"}):
+        settled = replace(PROTOCOL, **change).settle(num_clients=clients.num_clients, seed=0)
+        asked[str(change)] = len(settled.next_query(settled.initialize()).finished)
+    first, *others = asked.values()
+    assert first > 0
+    assert others == [0, 0, 0]
+
+
+@pytest.mark.slow("::test_the_first_query_asks_about_the_list_only_if_the_settings_say_so")
 def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypatch, clients):
     for change in (
         {"ask_public_words": False},

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting import account
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.queries.base import Aggregate
@@ -76,7 +77,25 @@ def test_of_a_long_list_those_that_fit_take_part_and_keep_their_numbers(monkeypa
     assert set(decode(REPORTS, tally, KEYS).candidates) < {3, 50, 120, 199}
 
 
-@pytest.mark.slow("::test_of_a_long_list_those_that_fit_take_part_and_keep_their_numbers")
+def test_few_estimates_are_within_their_errors_and_nobodys_words_are_not_significant():
+    keys = np.concatenate([np.repeat([5, 9], [3_000, 2_000]), np.full(5_000, NOTHING)])
+    errors, false, doubtful = [], 0, 0
+    for seed in range(5):
+        decoded = decode(REPORTS, tally_of(keys, seed), KEYS)
+        for key, count in ((5, 3_000), (9, 2_000)):
+            (place,) = np.flatnonzero(decoded.candidates == key)
+            errors.append((decoded.estimate[place] - count) / decoded.variance[place] ** 0.5)
+        p_values = decoded.p_value[~np.isin(decoded.candidates, [5, 9])]
+        false += bool((p_values < 0.05 / len(KEYS)).any())
+        doubtful += bool((p_values < 0.05).any())
+    assert abs(np.mean(errors)) < 1.5
+    assert 0.2 < np.var(errors) < 3
+    assert false <= 2 < doubtful
+
+
+@pytest.mark.slow(
+    "::test_few_estimates_are_within_their_errors_and_nobodys_words_are_not_significant"
+)
 def test_estimates_are_as_far_off_as_their_standard_errors_say():
     keys = np.repeat([5, 9, 70], [3_000, 2_000, 1_000])
     keys = np.concatenate([keys, np.full(4_000, NOTHING)])
@@ -91,7 +110,9 @@ def test_estimates_are_as_far_off_as_their_standard_errors_say():
     assert 0.35 < np.var(errors) < 2
 
 
-@pytest.mark.slow("::test_how_a_words_reports_spread_over_cohorts_is_noise")
+@pytest.mark.slow(
+    "::test_few_estimates_are_within_their_errors_and_nobodys_words_are_not_significant"
+)
 def test_words_that_nobody_holds_are_rarely_significant():
     keys = np.concatenate([np.full(5_000, 7), np.full(5_000, NOTHING)])
     false, doubtful = 0, 0
@@ -168,7 +189,20 @@ def test_frequent_words_are_found_with_counts_and_words_next_to_the_list_are_tol
     assert state.own == pytest.approx(6_000 - 3_000 + 3_000, rel=0.25)
 
 
-@pytest.mark.slow("::test_the_correction_counts_all_candidates_and_not_those_that_were_selected")
+def test_a_plan_states_what_one_report_and_what_all_would_tell():
+    one_time = SMALL.settle(num_clients=9_000, seed=0)
+    found = account(one_time.plan, (), num_clients=9_000, delta=1e-6, alpha=0.95)
+    assert found.best("item", "local").epsilon == 6.0
+    assert "epsilon_1" in found.best("item", "local").theorem
+    assert any("epsilon 6 together" in note for note in found.notes)
+    twice = replace(SMALL, local_epsilon=1.0, irr_p=0.5, irr_q=0.75, max_items=2)
+    settled = twice.settle(num_clients=9_000, seed=0)
+    assert settled.plan.local_epsilon == 1.0
+    assert settled.response.epsilon_of_one_report(2) == pytest.approx(1.0, rel=1e-8)
+    assert settled.plan.epsilon_of_all_reports > 3.5
+
+
+@pytest.mark.slow("::test_a_plan_states_what_one_report_and_what_all_would_tell")
 def test_a_run_states_what_one_report_and_what_all_would_tell(typing):
     one_time = fedhh.simulate(SMALL, typing, seed=1).privacy
     assert one_time.best("item", "local").epsilon == 6.0

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedhh.accounting import account
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -67,7 +68,7 @@ def test_frequent_words_are_found_and_counted(population):
     assert (np.diff(found.estimate) <= 0).all()
 
 
-@pytest.mark.slow("::test_dummies_are_random_strings_and_ngrams")
+@pytest.mark.slow("::test_frequent_words_are_found_and_counted")
 def test_estimates_are_within_their_errors_and_none_is_invented():
     population = six_letter_words(100_000, seed=0)
     protocol = RapporUnknown(alphabet=string.ascii_lowercase, max_items=1)
@@ -92,7 +93,19 @@ def test_without_edges_nothing_is_found(population):
     assert len(state.history) == 1
 
 
-@pytest.mark.slow("::test_bad_settings_are_refused_before_anything_runs")
+def test_a_plan_claims_the_sum_of_a_records_three_reports():
+    plan = SMALL.plan
+    assert plan.epsilons == (5.0, 5.0, 5.0)
+    query = SMALL.next_query(SMALL.initialize())
+    assert query.words.epsilon + 2 * query.ngrams.epsilon == pytest.approx(15.0)
+    report = account(plan, (), num_clients=6_000, delta=1e-6, alpha=0.95)
+    best = report.best("item", "local")
+    assert (best.epsilon, best.delta) == (15.0, 0.0)
+    assert "a record's 3 reports" in best.theorem
+    assert report.best("user", "local").epsilon == 30.0
+
+
+@pytest.mark.slow("::test_a_plan_claims_the_sum_of_a_records_three_reports")
 def test_a_record_costs_the_sum_of_its_three_reports(population):
     plan = SMALL.plan
     assert plan.epsilons == (5.0, 5.0, 5.0)

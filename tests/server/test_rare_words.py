@@ -322,7 +322,7 @@ def rare_shares(protocol, population, runs):
     return np.array(shares), passed / (runs * NUM_RARE)
 
 
-@pytest.mark.slow("::test_a_holders_one_report_may_be_in_the_round_where_it_counts_most")
+@pytest.mark.slow("::test_by_enumeration_few_holders_pass_at_most_with_the_rate")
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_where_many_words_have_exactly_k_holders_hardly_any_returns(name, hostile):
     shares, chance = rare_shares(PROTOCOLS[name], hostile, runs=20)

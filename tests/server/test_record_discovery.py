@@ -37,7 +37,7 @@ EXACT = {
 }
 
 
-@pytest.mark.slow("::test_buckets_are_the_square_root_of_the_contributions")
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise_and_counted_within_it")
 def test_without_noise_treehist_finds_words_with_their_counts(population):
     protocol = replace(TREE, **EXACT, oracle="cms", noise_prefixes=1e9)
     state = final_state(protocol, population)
@@ -55,7 +55,6 @@ def test_without_noise_treehist_finds_words_with_their_counts(population):
     assert len(state.own) == 5
 
 
-@pytest.mark.slow("::test_each_bucket_has_the_likeliest_of_all_well_formed_strings")
 def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(population):
     protocol = replace(BITS, **EXACT, buckets=1024, word_oracle="cms", fragment_oracle="ss")
     found = protocol.discoveries(final_state(protocol, population))
@@ -75,9 +74,8 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     assert set(alone) <= set(held.tolist())
 
 
-@pytest.mark.slow("::test_both_reports_share_the_budget")
 @pytest.mark.parametrize(
-    "protocol", thinned([replace(TREE, noise_prefixes=1e9), BITS]), ids=["treehist", "bitstogram"]
+    "protocol", thinned([BITS, replace(TREE, noise_prefixes=1e9)]), ids=["bitstogram", "treehist"]
 )
 def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monkeypatch):
     query = protocol.records()
@@ -105,7 +103,7 @@ def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monk
     assert not np.isnan(nothing.threshold_z)
 
 
-@pytest.mark.slow("::test_buckets_are_the_square_root_of_the_contributions")
+@pytest.mark.slow("::test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket")
 def test_few_buckets_hide_words_behind_more_frequent_ones(population):
     protocol = replace(BITS, **EXACT, word_oracle="cms", fragment_oracle="ss", buckets=4)
     found = protocol.discoveries(final_state(protocol, population))
@@ -133,7 +131,6 @@ def test_each_bucket_has_the_likeliest_of_all_well_formed_strings(fragment_lengt
             assert tuple(got[number].tolist()) == strings[int(np.argmax(totals))]
 
 
-@pytest.mark.slow("::test_buckets_are_the_square_root_of_the_contributions")
 @BOTH
 def test_frequent_words_are_found_under_noise_and_counted_within_it(protocol, population):
     protocol = replace(protocol, max_items=4, local_epsilon=8.0)
@@ -148,7 +145,7 @@ def test_frequent_words_are_found_under_noise_and_counted_within_it(protocol, po
     assert (error < 0.1 * truth + 5 * np.sqrt(found.variance[held])).all()
 
 
-@pytest.mark.slow("::test_buckets_are_the_square_root_of_the_contributions")
+@pytest.mark.slow("::test_frequent_words_are_found_under_noise_and_counted_within_it")
 def test_a_hundred_thousand_clients_find_their_most_frequent_words():
     population = six_letter_words(100_000, seed=0)
     letters = {"alphabet": string.ascii_lowercase, "max_items": 1, "length": 6}

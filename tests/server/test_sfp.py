@@ -12,7 +12,7 @@ from fedhh.server.sfp import Sfp
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
 from tests.thinned import thinned
-from tests.zipf_words import final_state, recall_of_top, six_letter_words
+from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
 SMALL = Sfp(
     alphabet=LETTERS,
@@ -52,7 +52,7 @@ def test_defaults_are_apples_deployment():
     assert query.report_bits == 2 * (1024 + 11) + 3
 
 
-@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
+@pytest.mark.slow("::test_estimates_are_within_five_standard_deviations_of_the_truth")
 def test_without_noise_words_are_found_with_their_counts(population):
     state = final_state(NOISELESS, population)
     discovered = NOISELESS.discoveries(state)
@@ -68,7 +68,14 @@ def test_without_noise_words_are_found_with_their_counts(population):
     assert (np.diff(discovered.estimate) <= 0).all()
 
 
-@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
+def test_a_longer_word_is_found_as_its_beginning():
+    protocol = replace(NOISELESS, length=4, clients_per_layer=600, max_items=1)
+    found = protocol.discoveries(final_state(protocol, everybody_holds(["abcdef"], 600)))
+    assert "abcd" in found.words
+    assert max(map(len, found.words)) == 4
+
+
+@pytest.mark.slow("::test_a_longer_word_is_found_as_its_beginning")
 def test_longer_words_are_found_as_their_beginnings(population):
     state = final_state(replace(NOISELESS, length=4), population)
     found = set(NOISELESS.discoveries(state).words)
@@ -121,7 +128,18 @@ def test_the_summary_says_what_was_looked_up_and_what_was_cut(population):
     assert summary.report_bits == 2 * (256 + 6) + 2
 
 
-@pytest.mark.slow("::test_frequent_words_are_found_under_noise")
+def test_the_words_of_most_reports_are_kept_and_those_above_the_noise(population):
+    loose = replace(SMALL, clients_per_layer=2_000, word_z=-40.0, noise_budget=50.0)
+    many, few, sure = (
+        each.discoveries(final_state(each, population)).words
+        for each in (loose, replace(loose, max_words=3), replace(loose, word_z=2.0))
+    )
+    assert few == many[:3]
+    assert sure == many[: len(sure)]
+    assert 0 < len(sure) < len(many)
+
+
+@pytest.mark.slow("::test_the_words_of_most_reports_are_kept_and_those_above_the_noise")
 def test_words_are_cut_by_count_and_by_z(population):
     loose = replace(SMALL, word_z=-40.0, noise_budget=50.0)
     many = loose.discoveries(final_state(loose, population))
@@ -154,7 +172,15 @@ def test_hash_functions_belong_to_the_hash_seed():
     assert first.word_oracle.params["hash_seed"] != first.fragment_oracle.params["hash_seed"]
 
 
-@pytest.mark.slow("::test_hash_functions_belong_to_the_hash_seed")
+def test_settled_protocols_have_the_hash_seed_of_their_run():
+    for protocol in (SMALL, Pem(clients_per_layer=600, length=6, alphabet=LETTERS, oracle="flh")):
+        free = replace(protocol, hash_seed=None)
+        assert [free.settle(num_clients=6_000, seed=seed).hash_seed for seed in (1, 2)] == [1, 2]
+        kept = replace(protocol, hash_seed=7).settle(num_clients=6_000, seed=2)
+        assert kept.hash_seed == 7
+
+
+@pytest.mark.slow("::test_settled_protocols_have_the_hash_seed_of_their_run")
 @pytest.mark.parametrize(
     "protocol",
     thinned(

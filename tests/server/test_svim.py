@@ -195,7 +195,6 @@ def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
     assert corrected.variance == pytest.approx(plain.variance * 1.2**2, rel=1e-3)
 
 
-@pytest.mark.slow("::test_the_oracle_is_that_with_the_smaller_variance")
 def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     size = 500
     query = query_of(size=size, padded_size=2, epsilon=4.0)
@@ -235,7 +234,6 @@ def sets_of_letters():
     )
 
 
-@pytest.mark.slow("::test_candidates_may_be_several_words_of_which_a_client_has_all")
 def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_letters):
     population = sets_of_letters
     known = Candidates(population.lexicon.words)
@@ -342,7 +340,18 @@ def test_settings_that_mean_nothing_are_refused():
         Svim(candidates=known, local_epsilon=0.0)
 
 
-@pytest.mark.slow("::test_candidates_may_be_several_words_of_which_a_client_has_all")
+def test_a_tally_drawn_at_once_finds_the_same_words():
+    population = population_of([(0,)] * 2_000 + [(3,)] * 1_000)
+    known = Candidates(population.lexicon.words)
+    protocol = Svim(candidates=known, keep=2, oracle="oue", local_epsilon=4.0)
+    held = {population.lexicon.words[i] for i in (0, 3)}
+    for name in ("exact-tally", "per-report"):
+        found = fedhh.simulate(protocol, population, seed=0, fidelity=Fidelity(name=name))
+        assert set(found.layers["fidelity"]) == {name}
+        assert set(found.discoveries["word"]) == held
+
+
+@pytest.mark.slow("::test_a_tally_drawn_at_once_finds_the_same_words")
 def test_tallies_drawn_at_once_find_the_same_words(sets_of_letters):
     known = {"candidates": Candidates(sets_of_letters.lexicon.words), "local_epsilon": 4.0}
     top = np.argsort(-sets_of_letters.word_clients)[:5]

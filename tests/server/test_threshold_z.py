@@ -101,7 +101,9 @@ def test_votes_that_let_everything_through_decide_nothing():
     assert noise.threshold_z(130, num_dropped=1) == noise.z(np.array([130]))[0]
 
 
-@pytest.mark.slow("::test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing")
+@pytest.mark.slow(
+    "tests/experiments/run/test_regime.py::test_rounds_without_a_threshold_have_no_regime"
+)
 def test_readers_leave_out_what_is_missing():
     protocol = PROTOCOLS["adaptive-triehh"]
     result = simulate(protocol, POPULATION, seed=3)

@@ -92,19 +92,31 @@ PREFIXES = {"ab": 60, "ac": 25, "b": 40, "bb": 15, "f": 60}
 SAMPLE, THRESHOLD, RUNS = 60, 7, 120
 
 
-def times_found(word: str, **changes: int) -> int:
+def times_found(word: str, *, runs: int = RUNS, **changes: int) -> int:
     population = one_word_each(PREFIXES)
     settings = {"clients_per_layer": SAMPLE, "threshold": THRESHOLD, "depth": 3, **changes}
     protocol = TrieHH(alphabet=LETTERS, **settings)
     found = 0
-    for seed in range(RUNS):
+    for seed in range(runs):
         executor = InProcessExecutor(ClientWorker(population, seed=seed))
         *_, last = rounds(protocol, executor)
         found += word in protocol.discoveries(last.state).words
     return found
 
 
-@pytest.mark.slow("::test_every_word_found_has_enough_holders")
+def test_of_few_runs_a_word_is_found_in_as_many_as_expected():
+    rare = discovery_probability(
+        [85, 25, 25], num_clients=200, sample_size=SAMPLE, threshold=THRESHOLD
+    )
+    assert rare == pytest.approx(
+        hypergeom.sf(6, 200, 85, SAMPLE) * hypergeom.sf(6, 200, 25, SAMPLE) ** 2
+    )
+    found = times_found("ac", runs=16)
+    assert binom.cdf(found, 16, rare) > 0.05
+    assert binom.sf(found - 1, 16, rare) > 0.05
+
+
+@pytest.mark.slow("::test_of_few_runs_a_word_is_found_in_as_many_as_expected")
 def test_a_word_is_found_as_often_as_the_hypergeometric_distribution_says():
     # "ab" passes "a" (85 holders), "ab" (60) and its end (60) in three independent samples.
     probability = discovery_probability(

@@ -113,7 +113,6 @@ def test_later_rounds_leave_out_what_was_found():
     assert state.own == len(protocol.discoveries(state))
 
 
-@pytest.mark.slow("::test_a_sample_too_large_for_the_privacy_is_refused_with_the_largest")
 def test_each_word_of_a_client_is_sent_with_the_rate_of_the_sample():
     protocol = replace(PROTOCOLS["sample-and-threshold"], sample_rate=0.3)
     sent: Counter[int] = Counter()

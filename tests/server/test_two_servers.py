@@ -155,7 +155,7 @@ def test_a_run_that_finds_nothing_says_what_would_help():
     assert sentence(result).endswith("ask more clients, or raise central_epsilon.")
 
 
-@pytest.mark.slow("::test_a_query_with_less_noise_is_refused")
+@pytest.mark.slow("::test_the_noise_follows_from_a_central_epsilon")
 def test_a_configuration_runs_it_whole(tmp_path):
     out = fedhh.run(
         "small", out=tmp_path / "run",

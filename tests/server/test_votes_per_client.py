@@ -106,7 +106,6 @@ def test_amplification_by_shuffling_does_not_hold_for_votes_of_clients():
         assert gap > 1.09 * delta
 
 
-@pytest.mark.slow("::test_a_plan_of_votes_of_reports_refuses_to_count_clients")
 def test_such_a_run_claims_its_local_epsilon_against_all(population):
     settled = SMALL.settle(num_clients=population.num_clients, seed=0)
     report = account(settled.plan, (), num_clients=population.num_clients, delta=1e-6, alpha=0.95)
