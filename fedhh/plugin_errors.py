@@ -56,10 +56,11 @@ def _place_of(trace: TracebackType | None) -> str | None:
         file = frame.f_code.co_filename
         # What a dataclass generates has no file.
         if plugins.is_plugin(frame.f_globals.get("__name__", "")) and not file.startswith("<"):
-            return f"{_short(Path(file))}, line {line}, in {frame.f_code.co_name}"
+            return f"{short(Path(file))}, line {line}, in {frame.f_code.co_name}"
     return None
 
 
-def _short(file: Path) -> Path:
+def short(file: Path) -> Path:
+    """Return a file's path as a person sees it who works in the current directory."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fedhh.found import Discoveries, Found
 from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plugin_returns import ChecksReturns
 from fedhh.queries.base import Aggregate, PrefixQuery, Query
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
@@ -147,7 +148,7 @@ class RunState(Generic[State]):
     history: tuple[RoundSummary, ...] = ()
 
 
-class DiscoveryProtocol(TakesSettingsByName, ABC, Generic[State, QueryType]):
+class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, QueryType]):
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the

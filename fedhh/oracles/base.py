@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.report_checks import ReportForm
+from fedhh.plugin_returns import ChecksReturns
 from fedhh.validation import (
     InputError,
     TakesSettingsByName,
@@ -59,7 +60,7 @@ def require_in_domain(numbers: Values, domain_size: int, name: str = "values") -
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyOracle(TakesSettingsByName, ABC):
+class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
     """A local randomizer over the values 0 .. domain_size - 1, and its unbiased estimator.
 
     Fields are public parameters; data and randomness are arguments.

@@ -21,6 +21,7 @@ from fedhh.oracles.families import PureOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.subset_selection import SubsetSelection, add_subset_votes
 from fedhh.oracles.unary_encoding import UnaryEncoding
+from fedhh.plugin_returns import ChecksReturns
 from fedhh.random import kernel_state
 
 Oracle = TypeVar("Oracle", bound=FrequencyOracle)
@@ -45,7 +46,7 @@ def aggregate_in_parts(
         oracle.aggregate(make(min(step, count - start)), out=out)
 
 
-class CraftedReports(ABC, Generic[Oracle]):
+class CraftedReports(ChecksReturns, ABC, Generic[Oracle]):
     """What a device that makes its reports up may send to an oracle of one family.
 
     Args:

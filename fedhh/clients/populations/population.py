@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.plugin_returns import ChecksReturns
 from fedhh.queries.base import Counted
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
@@ -75,7 +76,7 @@ class ClientCounter(ABC):
         """What has been counted."""
 
 
-class Population(ABC):
+class Population(ChecksReturns, ABC):
     """Clients with their words, and the truth that a simulator may know about them.
 
     Attributes:
