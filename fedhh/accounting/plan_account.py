@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fedhh.accounting.account import account
 from fedhh.accounting.colluding_runs import account_with_colluders
 from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
-from fedhh.accounting.guarantees import SWAP, UNITS, Guarantee, NotApplicable, PrivacyReport, Unit
+from fedhh.accounting.guarantees import (
+    SWAP,
+    UNITS,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+    epsilon_text,
+    or_infinite,
+)
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.oracles import OracleSpec, oracle_names
 from fedhh.plans.base import Plan, PlannedRound
@@ -29,6 +39,14 @@ _START = 100_000
 _ANY_DOMAIN = (2, LARGEST_COUNT)
 _SYMBOLS = 27
 _NO_RANDOMIZER = "none"
+_PROTECTED: Mapping[str, tuple[str, str]] = {
+    "item": ("an item, one contribution of one user", "one item is replaced by any other"),
+    "user": (
+        "a user, with all that it contributes",
+        "all items of one user are replaced by any others",
+    ),
+}
+"""A unit, and how neighbors differ in it."""
 _ALPHA = 0.95
 """Of k-anonymity, of which nothing is stated here."""
 
@@ -159,6 +177,55 @@ class PlanAccount:
             for each in (self.report.best(unit, "local"), self.report.before_run(unit))
         ]
 
+    @property
+    def shape(self) -> str:
+        """Clients, rounds and contributions of the plan, in a few words; empty without one."""
+        if self.plan is None:
+            return ""
+        cohorts, items = self.cohorts, self.plan.max_items
+        fewest, most = f"{min(cohorts):,}", f"{max(cohorts):,}"
+        sizes = fewest if fewest == most else f"{fewest} to {most}"
+        rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
+        contributions = f"{items} contribution{'' if items == 1 else 's'}"
+        return (
+            f"{self.clients:,} clients in all, in {rounds} of {sizes}, with {contributions} each "
+            f"of local epsilon {self.local_epsilon:g}"
+        )
+
+    @property
+    def statement(self) -> str:
+        """What the plan guarantees to the target's unit, in a paragraph to quote; empty if no plan.
+
+        It has the unit, the neighboring relation, epsilon, delta, theorem and assumptions, and whom
+        the guarantee is against.
+        """
+        if self.report is None:
+            return ""
+        central = self.report.before_run(self.unit)
+        local = self.report.best(self.unit, "local")
+        protected, replaced = _PROTECTED[self.unit]
+        against_server = (
+            "has no guarantee"
+            if or_infinite(local.epsilon) == math.inf
+            else f"has epsilon {epsilon_text(local.epsilon)} and delta {local.delta:g} "
+            f"({local.theorem}; assumption: {local.assumptions})"
+        )
+        smallest = (
+            f"; the smallest cohort has {central.smallest_cohort:,} clients"
+            if self.honest_share == 1
+            else f"; {self.honest_share:.4g} of all clients are honest"
+        )
+        return (
+            f"Before it runs, this plan ({self.title}: {self.shape}) is differentially private at "
+            f"the level of {protected}: for any two data sets of the same size in which "
+            f"{replaced}, epsilon is {epsilon_text(central.epsilon)} and delta {central.delta:g}, "
+            f"by {central.theorem}. This is for readers of all that the server publishes "
+            "(prefixes, words and estimates) who see no single report. Assumptions: "
+            f"{central.assumptions}{smallest}. Against the server, which reads each report, the "
+            f"same unit {against_server}. All of it is for devices that run this plan; its "
+            "simulation protects nobody."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         plan_at = None
         if self.plan is not None:
@@ -182,6 +249,7 @@ class PlanAccount:
             "honest_share": self.honest_share,
             "plan": plan_at,
             "guarantees": [each.to_dict() for each in self.guarantees],
+            "statement": self.statement or None,
             "reason": self.reason or None,
         }
 

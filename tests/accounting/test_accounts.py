@@ -14,6 +14,7 @@ from fedhh.accounting import (
     shuffle_epsilon,
     user_level_epsilon,
 )
+from fedhh.accounting.guarantees import epsilon_text
 from fedhh.experiments.run.equal_privacy import plans_of
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
@@ -111,6 +112,33 @@ def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
     found = account_plan(LayeredPlan(), central_epsilon=1e-9, local_epsilon=6.0)
     assert (found.plan, found.guarantees, found.cohorts) == (None, [], [])
     assert found.to_dict()["reason"] == found.reason != ""
+    assert (found.statement, found.to_dict()["statement"]) == ("", None)
+
+
+@pytest.mark.parametrize("unit", ["item", "user"])
+def test_a_plan_is_stated_in_one_paragraph_to_quote(unit):
+    plan = LayeredPlan(layers=2, max_items=3, oracle="grr")
+    target = {"central_epsilon": 2.0, "unit": unit, "delta": 1e-6, "clients": 20_000}
+    found = account_plan(plan, **target)
+    said = found.statement
+    assert "\n" not in said
+    central, local = found.report.before_run(unit), found.report.best(unit, "local")
+    replaced = {"item": "one item is", "user": "all items of one user are"}[unit]
+    assert f"any two data sets of the same size in which {replaced} replaced by any other" in said
+    assert (
+        f"epsilon is {epsilon_text(central.epsilon)} and delta 1e-06, by {central.theorem}" in said
+    )
+    assert f"Assumptions: {central.assumptions}; the smallest cohort has 10,000 clients." in said
+    assert "readers of all that the server publishes (prefixes, words and estimates)" in said
+    assert "who see no single report" in said
+    assert f"has epsilon {epsilon_text(local.epsilon)} and delta 0 ({local.theorem}" in said
+    assert (
+        "(oracle grr: 20,000 clients in all, in 2 rounds of 10,000, with 3 contributions each"
+        in said
+    )
+    assert found.to_dict()["statement"] == said
+    collusion = account_plan(plan, **target, honest_share=0.5).statement
+    assert "honest clients in each cohort; 0.5 of all clients are honest." in collusion
 
 
 def test_a_protocols_plan_has_all_clients_and_its_title():

@@ -171,19 +171,13 @@ def _parts(found: PlanAccount) -> Iterator[Part]:
         ),
         note="",
     )
-    cohorts, items = found.cohorts, found.plan.max_items
-    fewest = f"{min(cohorts):,}"
-    sizes = fewest if min(cohorts) == max(cohorts) else f"{fewest} to {max(cohorts):,}"
-    rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
-    yield Line(
-        f"{found.clients:,} clients in all, in {rounds} of {sizes}, with {items} "
-        f"contributions each of local epsilon {found.local_epsilon:g}."
-    )
+    yield Line(f"{found.shape}.")
     if found.honest_share < 1:
         yield Line(
             f"{found.honest_share:.4g} of all clients are honest; the others tell the server their "
             f"reports. Layers have at least {central.smallest_cohort:,} honest clients."
         )
-    yield Line("Neighbors swap one item, or all items of one user.")
-    for each in (central, central_of_user):
-        yield Line(f"{each.unit}: {each.theorem}")
+    other = central_of_user if found.unit == "item" else central
+    yield Line(f"{other.unit}: {other.theorem}")
+    yield Line("To quote:", style="bold")
+    yield Line(found.statement, is_whole=True)
