@@ -14,6 +14,7 @@ from fedhh.oracles import (
 )
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, report_distribution
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 6.0])
@@ -37,19 +38,20 @@ def test_randomized_response_keeps_its_coin_exact_when_p_is_tiny():
     assert tally.sum() == 20_000_000
 
 
-@pytest.mark.slow("::test_randomized_response_is_subset_selection_of_one_value")
-def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large():
+@pytest.mark.parametrize(("draws", "off"), thinned([(2_000, 0.19), (20_000, 0.06)]))
+def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large(draws, off):
     oracle = GeneralizedRandomizedResponse(epsilon=2.0, domain_size=4)
     rng = np.random.default_rng(1)
     counts = np.array([500, 0, 0, 0])
-    tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(20_000)])
+    tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(draws)])
     assert (tallies.sum(axis=1) == 500).all()
     distribution = np.array([oracle.p, oracle.q, oracle.q, oracle.q])
     covariance = 500 * (np.diag(distribution) - np.outer(distribution, distribution))
-    # 20,000 tallies fix each covariance to about one percent of the product of deviations.
+    # 20,000 tallies fix each covariance to about one percent of the product of deviations, and a
+    # tenth of them to three.
     deviations = np.sqrt(np.diag(covariance))
     scale = np.outer(deviations, deviations)
-    assert (np.abs(np.cov(tallies.T) - covariance) < 0.06 * scale).all()
+    assert (np.abs(np.cov(tallies.T) - covariance) < off * scale).all()
 
 
 @pytest.mark.parametrize(
@@ -134,11 +136,10 @@ def test_local_hashing_supports_held_values_with_p_and_others_with_q(kind):
     assert (np.abs(estimates - [200_000, 0, 0, 0]) < 6.2 * errors).all()
 
 
-@pytest.mark.slow("::test_local_hashing_with_a_wrong_coin_is_detected")
 def test_local_hashing_shows_the_true_cell_in_its_log_probability():
     oracle = OptimizedLocalHashing(epsilon=1.0, domain_size=2**40)
-    reports = oracle.privatize(np.arange(5_000), rng=np.random.default_rng(7))
-    log_probs = np.array([oracle.log_prob(reports[i : i + 1], i)[0] for i in range(5_000)])
+    reports = oracle.privatize(np.arange(1_000), rng=np.random.default_rng(7))
+    log_probs = np.array([oracle.log_prob(reports[i : i + 1], i)[0] for i in range(1_000)])
     supports = np.array(
         [oracle.support(reports=each[None], candidates=[i])[0] for i, each in enumerate(reports)]
     )

@@ -23,6 +23,7 @@ from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.testing.statistics import ALPHA, distribution_p_value
+from tests.thinned import thinned
 
 DRAWS = 5_000
 
@@ -49,7 +50,23 @@ CASES = [
 ]
 
 
-@pytest.mark.slow("::test_values_that_are_drawn_apart_do_not_have_the_joint_distribution")
+@pytest.mark.parametrize("parts", [1, 4])
+def test_few_tallies_without_reports_have_the_joint_distribution(monkeypatch, parts):
+    monkeypatch.setattr(subset_selection, "_WORTH_PARTS", 2 if parts > 1 else 10**9)
+    monkeypatch.setattr(subset_selection, "_MOST_PARTS", parts)
+    in_turn = nullcontext(SimpleNamespace(map=map))
+    monkeypatch.setattr(subset_selection, "ThreadPoolExecutor", lambda threads: in_turn)
+    oracle, counts = subset_oracle(4, 3, 3.0), np.array([2, 1, 0, 0])
+    distribution = tally_distribution(oracle, [0, 0, 1])
+    drawn = joint_draws(oracle, counts, draws=600)
+    assert distribution_p_value(drawn, distribution) > ALPHA
+    swapped = joint_draws(oracle, np.roll(counts, 1), draws=600)
+    assert distribution_p_value(swapped, distribution) < ALPHA
+    more_private = joint_draws(subset_oracle(4, 3, 1.1), counts, draws=600)
+    assert distribution_p_value(more_private, distribution) < ALPHA
+
+
+@pytest.mark.slow("::test_few_tallies_without_reports_have_the_joint_distribution")
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), CASES)
 def test_tallies_without_reports_have_the_joint_distribution(
     domain_size, subset_size, odds, counts
@@ -70,7 +87,7 @@ def test_tallies_without_reports_have_the_joint_distribution(
     )
 
 
-@pytest.mark.slow("::test_values_that_are_drawn_apart_do_not_have_the_joint_distribution")
+@pytest.mark.slow("::test_few_tallies_without_reports_have_the_joint_distribution")
 @pytest.mark.parametrize(("domain_size", "subset_size", "odds", "counts"), [CASES[0], CASES[3]])
 def test_tallies_drawn_in_parts_have_the_joint_distribution(
     domain_size, subset_size, odds, counts, monkeypatch
@@ -127,13 +144,13 @@ def test_values_that_are_drawn_apart_do_not_have_the_joint_distribution():
     assert distribution_p_value(drawn, distribution) < ALPHA
 
 
-@pytest.mark.slow("::test_the_same_seed_gives_the_same_tally_and_others_another")
-def test_a_large_tally_has_its_means_variances_and_covariances():
+@pytest.mark.parametrize("draws", thinned([200, 1_500]))
+def test_a_large_tally_has_its_means_variances_and_covariances(draws):
     oracle = SubsetSelection(epsilon=3.0, domain_size=301)
     counts = np.random.default_rng(0).multinomial(20_000, np.r_[0.5, np.full(300, 0.5 / 300)])
     n = int(counts.sum())
     rng = np.random.default_rng(1)
-    tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(1_500)])
+    tallies = np.array([oracle.sample_aggregate(counts, rng=rng) for _ in range(draws)])
     assert (tallies.sum(axis=1) == n * oracle.d).all()
     mean = counts * oracle.p + (n - counts) * oracle.q
     variance = oracle.variance(counts, n) * (oracle.p - oracle.q) ** 2

@@ -176,7 +176,14 @@ def test_moves_in_other_noise_have_no_bound():
         noise_epsilon(noise_of("discrete-laplace", 3.0), counts=2, delta=1e-6, move=2, part=0.5)
 
 
-@pytest.mark.slow("::test_moves_in_other_noise_have_no_bound")
+def test_an_epsilon_that_no_noise_reaches_is_refused():
+    with pytest.raises(InputError, match=r"an epsilon of at least .* got 1e-07; ask for more"):
+        least_noise("discrete-laplace", epsilon=1e-7, counts=2, delta=1e-10)
+    found = least_noise("discrete-laplace", epsilon=90.0, counts=2, delta=1e-3)
+    assert noise_epsilon(noise_of("discrete-laplace", found), counts=2, delta=1e-3) <= 90
+
+
+@pytest.mark.slow("::test_an_epsilon_that_no_noise_reaches_is_refused")
 def test_what_no_noise_reaches_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"an epsilon of at least .* got 1e-07; ask for more"):
         least_noise("skellam", epsilon=1e-7, counts=2, delta=1e-10)
@@ -184,7 +191,6 @@ def test_what_no_noise_reaches_is_refused_with_the_nearest():
     assert noise_epsilon(noise_of("discrete-laplace", found), counts=2, delta=1e-10) <= 90
 
 
-@pytest.mark.slow("::test_missing_shares_cost_what_the_closed_form_says")
 def test_the_page_shows_what_missing_shares_cost():
     page = (Path(__file__).parents[2] / "docs" / "accounting.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"\| shares that may be missing.*?(?=\n\n)", page, re.DOTALL)
@@ -201,7 +207,15 @@ def test_the_page_shows_what_missing_shares_cost():
         assert epsilons == pytest.approx([1.0] * 6, rel=4e-3)
 
 
-@pytest.mark.slow("::test_sixty_items_take_less_noise_by_their_losses_than_by_adding_epsilons_up")
+def test_half_of_the_shares_take_more_noise_for_two_counts():
+    whole, half = (
+        least_noise("discrete-laplace", epsilon=1.0, counts=2, delta=1e-3, part=part)
+        for part in (1.0, 0.5)
+    )
+    assert whole * 1.2 < half
+
+
+@pytest.mark.slow("::test_half_of_the_shares_take_more_noise_for_two_counts")
 def test_fewer_shares_take_more_noise():
     chosen = [
         least_noise("discrete-laplace", epsilon=1.0, counts=20, delta=1e-8, part=part)

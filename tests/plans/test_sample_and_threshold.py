@@ -112,7 +112,14 @@ def test_swaps_of_two_words_are_within_epsilon_and_delta():
     assert delta / 4 < found <= delta
 
 
-@pytest.mark.slow("::test_the_published_point")
+def test_the_settings_chosen_for_a_large_delta_have_the_privacy():
+    found = sampled_counts(epsilon=4.0, delta=1e-3, max_items=1)
+    assert found.epsilon_of_swap(1, delta=1e-3) <= 4.0
+    more = SampledCounts(rate=1.02 * found.rate, threshold=found.threshold)
+    assert more.epsilon_of_swap(1, delta=1e-3) > 4.0
+
+
+@pytest.mark.slow("::test_the_settings_chosen_for_a_large_delta_have_the_privacy")
 def test_the_chosen_settings_have_the_privacy_and_need_few_contributors():
     for epsilon, delta, items in ((1.0, 1e-6, 1), (1.0, 1e-6, 3)):
         found = sampled_counts(epsilon=epsilon, delta=delta, max_items=items)

@@ -190,7 +190,7 @@ def nearly_exact(kind: type[Clones], case: tuple[float, int, float], top: float)
     return -points, np.maximum(masses, 0), top / points
 
 
-@pytest.mark.slow("::test_bounds_that_are_not_convex_are_dominated_too")
+@pytest.mark.slow("::test_no_mass_of_a_dominating_distribution_is_rounded_down")
 @needs_long_double
 @pytest.mark.parametrize(
     ("kind", "local_epsilon", "num_reports", "times", "delta", "precision", "top"),

@@ -199,13 +199,13 @@ WRONG = {
 }
 
 
-@pytest.mark.slow("::test_an_error_of_the_oracle_is_a_failure_of_the_check")
+@pytest.mark.slow("::test_a_failure_names_the_check_the_oracle_the_value_and_the_bound")
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda each: each.__name__)
 def test_a_wrong_oracle_fails_the_checks_of_what_is_wrong_and_no_others(wrong):
     assert set(failures(wrong(epsilon=2.0, domain_size=4))) == WRONG[wrong]
 
 
-@pytest.mark.slow("::test_a_failure_names_the_check_the_oracle_the_value_and_the_bound")
+@pytest.mark.slow("::test_the_check_of_what_is_wrong_finds_it")
 def test_subset_selection_that_keeps_its_value_too_often_does_not_follow_its_distribution():
     oracle = KeepsItsValueTooOften(epsilon=0.5, domain_size=4)
     assert set(failures(oracle)) == {
@@ -218,7 +218,26 @@ def test_subset_selection_that_keeps_its_value_too_often_does_not_follow_its_dis
         check_oracle(KeepsItsValueTooOften)
 
 
-@pytest.mark.slow("::test_an_error_of_the_oracle_is_a_failure_of_the_check")
+@pytest.mark.parametrize(
+    ("oracle", "name"),
+    [
+        (
+            lambda: ListsAReportTwice(epsilon=2.0, domain_size=4),
+            "reports_of_the_space_are_distinct",
+        ),
+        (
+            lambda: KeepsItsValueTooOften(epsilon=0.5, domain_size=4),
+            "privatize_follows_the_distribution",
+        ),
+    ],
+)
+def test_the_check_of_what_is_wrong_finds_it(oracle, name):
+    (check,) = (each for each in oracle_checks(oracle()) if each.name == name)
+    with pytest.raises(ConformanceError, match=f"^{name}: "):
+        check(oracle(), seed=11)
+
+
+@pytest.mark.slow("::test_the_check_of_what_is_wrong_finds_it")
 def test_a_report_listed_twice_is_found():
     found = failures(ListsAReportTwice(epsilon=2.0, domain_size=4))
     assert "5 reports, of which 4 are different" in found["reports_of_the_space_are_distinct"]
@@ -242,7 +261,7 @@ def test_an_error_of_the_oracle_is_a_failure_of_the_check():
         check_oracle(Crashes)
 
 
-@pytest.mark.slow("::test_an_error_of_the_oracle_is_a_failure_of_the_check")
+@pytest.mark.slow("tests/conformance/test_oracles.py::test_a_registered_oracle_passes")
 def test_right_oracles_pass_as_a_whole():
     check_oracle(Grr, cases=[(1.0, 3)])
     check_oracle(Identity, cases=[(math.inf, 4)])

@@ -245,7 +245,9 @@ def test_a_failure_says_where_and_what():
         check_protocol(LdpTrieHH(alphabet=LETTERS, clients_per_layer=1_000), population=POPULATION)
 
 
-@pytest.mark.slow("::test_a_failure_says_where_and_what")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_ray_workers_give_the_same_bits(shared_ray):
     trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(1,))
     checks = {check.name: check for check in protocol_checks(trial)}

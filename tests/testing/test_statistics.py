@@ -49,7 +49,15 @@ def test_an_array_has_the_p_value_of_its_rows(spread):
     )
 
 
-@pytest.mark.slow("::test_draws_from_the_distribution_pass")
+def test_p_values_of_a_few_draws_are_spread_over_the_unit_interval():
+    values = [
+        distribution_p_value(draws([0.5, 0.3, 0.2], seed, 500), PROBABILITIES) for seed in range(60)
+    ]
+    assert 0.35 < np.mean(values) < 0.65
+    assert 0 < np.mean(np.array(values) < 0.1) < 0.25
+
+
+@pytest.mark.slow("::test_p_values_of_a_few_draws_are_spread_over_the_unit_interval")
 def test_p_values_of_the_distribution_itself_are_spread_over_the_unit_interval():
     values = [
         distribution_p_value(draws([0.5, 0.3, 0.2], seed, 500), PROBABILITIES)

@@ -32,7 +32,19 @@ def grow(kept_by_level: list[set[str]]) -> PrefixTrie:
 LEVELS = [{"a", "b", "c"}, {"ab", "ac", "ca"}, {"abc", "caa", "cab"}]
 
 
-@pytest.mark.slow("::test_a_walk_notices_a_trie_that_did_not_grow_from_the_last")
+def test_a_walk_of_a_few_words_ends_at_their_prefixes():
+    words = ["abc", "abca", "ab", "acb", "caab", "cabx", "cax", "x", "c"]
+    at = {prefix: number for number, prefix in enumerate(sorted(LEVELS[2]))}
+    nodes = grow(LEVELS).walk(ALPHABET.encode(words, width=6))
+    assert nodes.tolist() == [at.get(word[:3], ABSENT) for word in words]
+    lexicon = Lexicon(words=sorted(words))
+    walk = LexiconWalk(lexicon, ALPHABET, 6)
+    for depth in (1, 2, 3, 1):
+        trie = grow(LEVELS[:depth])
+        assert walk.nodes(trie).tolist() == trie.walk(walk.codes).tolist()
+
+
+@pytest.mark.slow("::test_a_walk_of_a_few_words_ends_at_their_prefixes")
 @given(words_of_abc)
 def test_a_walk_ends_at_the_prefix_that_the_word_begins_with(words: list[str]):
     trie = grow(LEVELS)
@@ -54,7 +66,7 @@ def test_finished_words_do_not_enter_the_next_level():
     assert trie.levels[1].tolist() == [1, 7]
 
 
-@pytest.mark.slow("::test_a_walk_notices_a_trie_that_did_not_grow_from_the_last")
+@pytest.mark.slow("::test_a_walk_of_a_few_words_ends_at_their_prefixes")
 @given(words_of_abc, words_of_abc)
 def test_a_walk_carried_along_equals_a_fresh_one(words: list[str], others: list[str]):
     lexicon = Lexicon(words=sorted({*words, *others}))
