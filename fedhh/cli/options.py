@@ -22,7 +22,16 @@ class Format(StrEnum):
     LATEX = "latex"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+CONFIGURATION_PANEL, DATA_PANEL = "Configuration", "Data"
+PRIVACY_PANEL, CLUSTER_PANEL = "Privacy", "Cluster"
+"""Panels of `--help`, below the options that are used most."""
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", metavar="FORMAT", help="Print as table, json, csv, markdown or latex."
+    ),
+]
 
 
 def _checked_figure(path: Path | None) -> Path | None:
@@ -58,7 +67,10 @@ DataOption = Annotated[
 SeparatorOption = Annotated[
     str | None,
     typer.Option(
-        "--sep", metavar="SIGN|tab", help="What separates the columns of a CSV file; else a comma."
+        "--sep",
+        metavar="SIGN|tab",
+        help="What separates the columns of a CSV file; else a comma.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
 ColumnsOption = Annotated[
@@ -68,6 +80,7 @@ ColumnsOption = Annotated[
         metavar="ROLE=NAME",
         help="A column of the file by what it is: user, word, count or text, day for repeated "
         "collections; repeatable.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
 FoldCaseOption = Annotated[
@@ -75,6 +88,7 @@ FoldCaseOption = Annotated[
     typer.Option(
         "--fold-case",
         help="Bring counted words to lower case, as texts always are, and add up their counts.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
 LanguageOption = Annotated[
@@ -83,9 +97,12 @@ LanguageOption = Annotated[
         "--language",
         help="Of the clients, by its code: whose rules of case hold, and whose known words and "
         "alphabet stand for those not given; en if not said.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
-_KNOWN = typer.Option("--known", help="Known words: scowl70, none, a language, or a file.")
+_KNOWN = typer.Option(
+    "--known", help="Known words: scowl70, none, a language, or a file.", rich_help_panel=DATA_PANEL
+)
 KnownOption = Annotated[str | None, _KNOWN]
 AlphabetOption = Annotated[
     str | None,
@@ -93,15 +110,34 @@ AlphabetOption = Annotated[
         "--alphabet",
         help="lower, printable, auto (that of the known words), from-data (that of the clients' "
         "words, which is not private), or symbols; else the default's.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
 DepthOption = Annotated[
     int | None,
-    typer.Option("--depth", help="Symbols of the longest word; else the default's layers."),
+    typer.Option(
+        "--depth",
+        help="Symbols of the longest word; else the default's layers.",
+        rich_help_panel=DATA_PANEL,
+    ),
 ]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change one key; repeatable."),
+]
+DeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="Delta of central guarantees, 1e-14 to 0.1.",
+        rich_help_panel=PRIVACY_PANEL,
+    ),
+]
+AlphaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha", help="Alpha of approximate k-anonymity.", rich_help_panel=PRIVACY_PANEL
+    ),
 ]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of everything that is drawn.")]
 FirstSeedOption = Annotated[int | None, typer.Option("--seed", help="The first seed.")]
@@ -111,6 +147,7 @@ RayAddressOption = Annotated[
         "--ray-address",
         metavar="HOST:PORT",
         help="A running Ray cluster: where `ray start --head` listens, or auto on its machine.",
+        rich_help_panel=CLUSTER_PANEL,
     ),
 ]
 
@@ -128,6 +165,7 @@ TrustOption = Annotated[
         "--trust",
         callback=_hear_trust,
         help="Import the code that the configuration names, wherever it stands.",
+        rich_help_panel=CONFIGURATION_PANEL,
     ),
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with what is in --out.")]
@@ -166,11 +204,18 @@ SourceArgument = Annotated[
 ]
 PresetOption = Annotated[
     str | None,
-    typer.Option(autocompletion=_preset_names, help="A built-in configuration, as SOURCE."),
+    typer.Option(
+        autocompletion=_preset_names,
+        help="A built-in configuration, as SOURCE.",
+        rich_help_panel=CONFIGURATION_PANEL,
+    ),
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols."),
+    typer.Option(
+        help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols.",
+        rich_help_panel=CONFIGURATION_PANEL,
+    ),
 ]
 WorkersOption = Annotated[
     str | None,

@@ -10,6 +10,7 @@ import typer
 from fedhh.cli.options import (
     ColumnsOption,
     DataOption,
+    DeltaOption,
     FigureOption,
     FoldCaseOption,
     Format,
@@ -55,9 +56,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, only the source is posit
     local_epsilon: Annotated[
         float | None, typer.Option(help="The most of one contribution.")
     ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
-    ] = None,
+    delta: DeltaOption = None,
     days: Annotated[float | None, typer.Option(help="The most days.")] = None,
     rounds_per_day: Annotated[
         float, typer.Option(help="Rounds that follow each other in a day; 0.5 for two days each.")

@@ -8,9 +8,11 @@ import typer
 
 from fedhh.cli.options import (
     CHANGES,
+    AlphaOption,
     ColumnsOption,
     ConfigOption,
     DataOption,
+    DeltaOption,
     DryRunOption,
     FirstSeedOption,
     FoldCaseOption,
@@ -49,29 +51,27 @@ longitudinal = typer.Typer(
 
 def run(  # noqa: PLR0917 - typer makes these options, only the source is positional
     source: SourceArgument = None,
-    preset: PresetOption = None,
-    config: ConfigOption = None,
     data: DataOption = None,
-    separator: SeparatorOption = None,
-    columns: ColumnsOption = None,
-    fold_case: FoldCaseOption = False,
-    known: KnownOption = None,
     settings: SettingsOption = None,
     seed: SeedOption = None,
-    workers: WorkersOption = None,
-    ray_address: RayAddressOption = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Delta of central guarantees, 1e-14 to 0.1.")
-    ] = None,
-    alpha: Annotated[float | None, typer.Option(help="Alpha of approximate k-anonymity.")] = None,
     out: OutOption = None,
     resume: ResumeOption = False,
-    trust: TrustOption = False,
+    workers: WorkersOption = None,
     dry_run: DryRunOption = False,
     live: LiveOption = False,
     output_format: FormatOption = Format.TABLE,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    preset: PresetOption = None,
+    config: ConfigOption = None,
+    trust: TrustOption = False,
+    separator: SeparatorOption = None,
+    columns: ColumnsOption = None,
+    fold_case: FoldCaseOption = False,
+    known: KnownOption = None,
+    delta: DeltaOption = None,
+    alpha: AlphaOption = None,
+    ray_address: RayAddressOption = None,
 ) -> None:
     """Run an experiment of any kind, with its tables and figures; the file says its kind.
 

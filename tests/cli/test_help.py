@@ -65,6 +65,28 @@ def test_every_help_has_an_example_of_its_own_command_and_its_brackets(help_of, 
         assert bracket in shown
 
 
+def test_run_shows_twelve_options_first_and_others_in_panels_of_their_own(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = command("run", "--help").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    _, *panels = re.split(r"^╭─ ([A-Z][a-z]+) ", shown, flags=re.MULTILINE)
+    options = {
+        title: re.findall(r"^│ (--[a-z-]+)", text, flags=re.MULTILINE)
+        for title, text in zip(panels[::2], panels[1::2], strict=True)
+    }
+    assert options == {
+        "Arguments": [],
+        "Options": [
+            *("--data", "--set", "--seed", "--out", "--resume", "--workers", "--dry-run", "--live"),
+            *("--format", "--quiet", "--verbose", "--help"),
+        ],
+        "Configuration": ["--preset", "--config", "--trust"],
+        "Data": ["--sep", "--column", "--fold-case", "--known"],
+        "Privacy": ["--delta", "--alpha"],
+        "Cluster": ["--ray-address"],
+    }
+
+
 @pytest.mark.parametrize("word", ["run", "sweep", "compare"])
 def test_tables_of_files_are_named_in_help(help_of, word):
     assert "sweep.protocols" in help_of(word)
