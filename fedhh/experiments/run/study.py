@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,10 @@ from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.parts import Columns, Line, Part
 from fedhh.experiments.study.request import Request, Source
-from fedhh.experiments.study.resume import resumed
+from fedhh.experiments.study.resume import require_unfinished, resumed
 from fedhh.experiments.study.study import Study
 from fedhh.settings import AUTO
+from fedhh.system.locks import owned
 
 
 class RunStudy(Study):
@@ -86,8 +88,16 @@ class RunStudy(Study):
         return [each.model_dump(mode="json", exclude_none=True) for each in settled]
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
+        with ExitStack() as self._owned:
+            return self._run(callbacks)
+
+    def _run(self, callbacks: Sequence[Callbacks]) -> Path:
         config, listener = self.configs[0], Several(callbacks)
         check_output(self._request.out, config.output.directory, resume=self._request.resume)
+        if self._request.resume:
+            assert self._request.out is not None
+            self._owned.enter_context(owned(self._request.out))
+            require_unfinished(self._request.out, what=output.NAME)
         check_cluster(config.execution.workers, config.execution.ray_address)
         with start_in_background(config.execution) as ahead:
             listener.phase("drawing clients")
@@ -148,6 +158,8 @@ class RunStudy(Study):
             name = directory.name
         if directory is None or not (request.resume and directory.exists()):
             directory = output.new_directory(config, directory, name=name)
+            if number == 0:
+                self._owned.enter_context(owned(directory))
         self._made.append(directory)
         return directory
 

@@ -43,6 +43,7 @@ from fedhh.experiments.sweep.execution import (
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
+from fedhh.system.locks import owned
 from fedhh.validation import InputError, require_at_least, require_between
 from fedhh.words.known_words import is_named
 
@@ -180,9 +181,20 @@ def run_sweep(
         require_at_least(0, workers=workers)
     execution = ExecutionConfig(workers=workers, ray_address=ray_address)
     check_cluster(workers, ray_address)
-    listener = Several(callbacks)
-    store = store or PopulationStore()
     results.open_directory(directory, plan, resume=resume)
+    with owned(directory):
+        return _run_missing(
+            plan, directory, execution, Several(callbacks), store or PopulationStore()
+        )
+
+
+def _run_missing(
+    plan: Sweep,
+    directory: Path,
+    execution: ExecutionConfig,
+    listener: Several,
+    store: PopulationStore,
+) -> pd.DataFrame:
     missing = results.missing_cells(directory, plan)
     # Cells of one population follow each other, so that it is drawn once.
     order = {
@@ -221,7 +233,7 @@ def run_sweep(
             cost=costs.seconds,
             listener=listener,
             workers=number,
-            ray_address=ray_address,
+            ray_address=execution.ray_address,
         )
     else:
         finished = _in_turn(missing, store, listener, execution)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.experiments.study.directory import check_output
 from fedhh.experiments.study.parts import Columns, Line, Part
 from fedhh.experiments.study.request import Request, Source
-from fedhh.experiments.study.resume import resumed
+from fedhh.experiments.study.resume import require_unfinished, resumed
 from fedhh.experiments.study.study import Study
 from fedhh.longitudinal.devices.worker import DeviceWorker
 from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
@@ -27,6 +28,7 @@ from fedhh.longitudinal.pipeline.directory import (
 )
 from fedhh.longitudinal.pipeline.measures import PipelineResult
 from fedhh.longitudinal.pipeline.run import Run, ledger_of, opted_in, seconds_of_devices
+from fedhh.system.locks import owned
 from fedhh.system.stopping import before_leaving
 from fedhh.validation import printable
 
@@ -78,10 +80,18 @@ class PipelineStudy(Study):
 
     def run(self, callbacks: Sequence[Callbacks] = ()) -> Path:
         """Let the days happen that are left."""
+        with ExitStack() as self._owned:
+            return self._run(callbacks)
+
+    def _run(self, callbacks: Sequence[Callbacks]) -> Path:
         config, request, listener = self.config, self._request, Several(callbacks)
         execution = config.execution
         check_output(request.out, config.output.directory, resume=request.resume)
         check_cluster(execution.workers, execution.ray_address)
+        if request.resume:
+            assert request.out is not None
+            self._owned.enter_context(owned(request.out))
+            require_unfinished(request.out, what=NAME)
         listener.phase("preparing")
         use_cases = build_use_cases(config)
         model = build_model(config, use_cases)
@@ -95,6 +105,7 @@ class PipelineStudy(Study):
             else:
                 name = f"pipeline_{request.name}_seed{config.seed}"
                 directory = make_directory(config, request.out, name=name)
+                self._owned.enter_context(owned(directory))
             checkpoint = directory / CHECKPOINT
             before_leaving(lambda: say_state(checkpoint))
             run = Run(config, use_cases, executor, checkpoint=checkpoint)

@@ -40,6 +40,7 @@ from fedhh.longitudinal.repeated.one_run import (
     unanswered,
 )
 from fedhh.random import Stream, generator
+from fedhh.system.locks import owned
 from fedhh.validation import InputError
 
 RUN_SECONDS = 0.5
@@ -159,6 +160,17 @@ def run_plan(
         first_jobs(plan, over_time)
     arms = [_ArmState(plan, arm, over_time) for arm in plan.arms]
     files.open_directory(directory, plan, resume=resume)
+    with owned(directory):
+        return _run_missing(plan, directory, over_time, arms, listener)
+
+
+def _run_missing(
+    plan: RepeatedPlan,
+    directory: Path,
+    over_time: PopulationOverTime,
+    arms: Sequence[_ArmState],
+    listener: Several,
+) -> Outcome:
     records: list[PeriodRecord] = []
     while len(records) < over_time.num_periods:
         record = files.read_period(directory, len(records))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fedhh.experiments.run import directory as run
 from fedhh.experiments.study.kinds import KINDS, find
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source, open_study
+from fedhh.experiments.sweep import directory as sweep
+from fedhh.longitudinal.pipeline import directory as pipeline
+from fedhh.longitudinal.repeated import directory as repeated
+from fedhh.system.locks import owned
 from fedhh.validation import InputError
 from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
 
@@ -81,6 +88,43 @@ def test_a_file_says_its_kind_and_a_dry_run_makes_nothing(
     call("run", file, "--dry-run", "--format", "json")
     assert json.loads(capsys.readouterr().out)
     assert not list(tmp_path.iterdir())
+
+
+def begun(kind: str, file: Path, directory: Path) -> None:
+    """Make the directory of what was stopped before it had any result."""
+    study: Any = open_study(Request(source=file))[1]
+    if kind == "run":
+        run.new_directory(study.configs[0], directory, name=kind)
+    elif kind == "pipeline":
+        pipeline.make_directory(study.config, directory, name=kind)
+    elif kind == "repeated-collection":
+        repeated.open_directory(directory, study.collection, resume=False)
+    else:
+        sweep.open_directory(directory, study.sweep, resume=False)
+
+
+def test_of_two_who_resume_the_second_is_refused(kind: str, file: Path, tmp_path: Path):
+    directory = tmp_path / kind
+    begun(kind, file, directory)
+    before = sorted(directory.rglob("*"))
+    said = f"{directory} belongs to a command that is still running; wait"
+    with owned(directory), pytest.raises(InputError, match=re.escape(said)):
+        call("run", "--resume", "--out", directory, "-q")
+    assert sorted(directory.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", ["run"])
+def test_of_a_run_and_its_resume_the_second_is_refused(
+    kind: str, file: Path, tmp_path: Path, monkeypatch
+):
+    directory = tmp_path / kind
+
+    def resume(*_: object) -> None:
+        call("run", "--resume", "--out", directory, "-q")
+
+    monkeypatch.setattr("fedhh.experiments.run.directory.write_result", resume)
+    with pytest.raises(InputError, match="belongs to a command that is still running"):
+        call("run", file, "--out", directory, "-q")
 
 
 @pytest.mark.slow("::test_every_kind_is_here")
