@@ -312,7 +312,8 @@ def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
 
 
 def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path, command):
-    (tmp_path / "mine.toml").write_text(MINE + "protocol.eta_maxx = [1]\n")
+    wrong = MINE.replace(f'oracle = "{ORACLE}"\n', "") + "protocol.eta_maxx = [1]\n"
+    (tmp_path / "mine.toml").write_text(wrong)
     refused = command("sweep", "mine.toml", "--out", "out", cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
