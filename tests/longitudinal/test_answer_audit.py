@@ -63,7 +63,37 @@ def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, ba
     assert again.least_answers > stated.num_answers
 
 
-@pytest.mark.slow("::test_kept_responses_pass_and_redrawn_ones_are_detected")
+@pytest.mark.parametrize("back_and_forth", [False, True])
+def test_rappors_response_redrawn_after_a_change_is_detected_only_by_changing(back_and_forth):
+    first, second = histories((0, 1), 40, back_and_forth=back_and_forth)
+    stated = stated_of_histories(RAPPOR, first, second)
+    found = audited(RedrawnAfterAChange(RAPPOR), first, second, stated=stated, num_devices=800)
+    assert found.refuted == back_and_forth
+
+
+def test_few_devices_show_a_threshold_of_rounding_that_is_drawn_again():
+    first, second = np.full(20, 1.0), np.full(20, 9.0)
+    assert not audited(ONE_BIT_MEAN, first, second, num_devices=1_200).refuted
+    assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second, num_devices=1_200).refuted
+
+
+def test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded():
+    for answer, low, high in ANSWERS[:2]:
+        found = audited(answer, [low], [high], num_devices=6_000)
+        exact = answer.epsilon_after(1)
+        assert not found.refuted
+        assert 0.3 * exact < found.found.epsilon <= exact
+    rng = np.random.default_rng(5)
+    refuted = sum(
+        audit_answer(
+            RAPPOR, np.full(3, 0), np.full(3, 1), num_devices=150, rng=rng, confidence=0.7
+        ).refuted
+        for _ in range(6)
+    )
+    assert refuted <= 1
+
+
+@pytest.mark.slow("::test_rappors_response_redrawn_after_a_change_is_detected_only_by_changing")
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
 def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
@@ -73,7 +103,7 @@ def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(
         assert found.refuted == back_and_forth
 
 
-@pytest.mark.slow("::test_kept_responses_pass_and_redrawn_ones_are_detected")
+@pytest.mark.slow("::test_few_devices_show_a_threshold_of_rounding_that_is_drawn_again")
 def test_a_threshold_of_rounding_that_is_drawn_again_is_detected():
     # Between grid points a new alpha each day shows both of their permanent bits.
     first, second = np.full(20, 1.0), np.full(20, 9.0)
@@ -81,7 +111,7 @@ def test_a_threshold_of_rounding_that_is_drawn_again_is_detected():
     assert audited(AlphaRedrawn(ONE_BIT_MEAN), first, second).refuted
 
 
-@pytest.mark.slow("::test_what_cannot_be_audited_is_named")
+@pytest.mark.slow("::test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded")
 def test_what_one_day_gives_away_is_found_closely():
     # One report: the exact epsilon of a binary response, and of RAPPOR's first day.
     for answer, low, high in ANSWERS:
@@ -92,7 +122,7 @@ def test_what_one_day_gives_away_is_found_closely():
     assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).found.epsilon > 0.85
 
 
-@pytest.mark.slow("::test_what_cannot_be_audited_is_named")
+@pytest.mark.slow("::test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded")
 def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
     rng = np.random.default_rng(5)
     refuted = sum(

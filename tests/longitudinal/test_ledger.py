@@ -130,7 +130,23 @@ def test_permanent_responses_are_paid_once_for_a_value() -> None:
     assert report.guarantee("user", "basic").epsilon == 800
 
 
-@pytest.mark.slow("::test_apple_s_published_caps")
+def test_what_few_obedient_devices_spent_is_within_what_caps_allow() -> None:
+    rng = np.random.default_rng(3)
+    ledger = Ledger(charges=CHARGES, num_days=6, delta=1e-6)
+    sent = obedient(rng, 6, 30)
+    before, spent = ledger.before(CAPS), ledger.spent(sent)
+    for unit in ("item", "day", "24 hours", "user"):
+        allowed = float(before.guarantee(unit, "basic").epsilon)
+        assert float(spent.report.guarantee(unit, "basic").epsilon) <= allowed + 1e-9
+    sent[4, 0, 7] += 30
+    broken = ledger.spent(sent)
+    for unit in ("day", "24 hours", "user"):
+        allowed = float(before.guarantee(unit, "basic").epsilon)
+        assert float(broken.report.guarantee(unit, "basic").epsilon) > allowed
+    assert (broken.worst_device, broken.worst_day) == (7, 4)
+
+
+@pytest.mark.slow("::test_what_few_obedient_devices_spent_is_within_what_caps_allow")
 def test_what_obedient_devices_spent_is_within_what_caps_allow() -> None:
     rng = np.random.default_rng(3)
     ledger = Ledger(charges=CHARGES, num_days=9, delta=1e-6)
@@ -168,7 +184,6 @@ def at_rank(values: Sequence[float], share: float) -> float:
     return sorted(values)[math.ceil(share * len(values) - 1e-9) - 1]
 
 
-@pytest.mark.slow("::test_profiles_are_counted_in_every_way")
 def test_distributions_against_a_loop_over_devices() -> None:
     rng = np.random.default_rng(8)
     sent = rng.integers(0, 4, (6, 3, 50))
@@ -203,7 +218,6 @@ def test_distributions_against_a_loop_over_devices() -> None:
     assert found.lifetime_by_use_case["emoji"].basic.largest == 0.5 * sent.sum(axis=0)[1].max()
 
 
-@pytest.mark.slow("::test_profiles_are_counted_in_every_way")
 def test_days_one_by_one_and_together_are_the_same() -> None:
     sent = np.random.default_rng(1).integers(0, 3, (5, 3, 40))
     ledger = Ledger(charges=CHARGES, num_days=5)
@@ -228,7 +242,19 @@ def test_profiles_are_counted_in_every_way() -> None:
         assert found == expected
 
 
-@pytest.mark.slow("::test_opting_out_shortens_the_history")
+def test_the_curve_of_a_week_ends_with_the_whole_history() -> None:
+    rules = Rules(charges=CHARGES, caps=dict(zip(["words", "emoji", "health"], CAPS, strict=True)))
+    account = account_ledger(rules, num_days=7, delta=1e-4)
+    curve = account.curve()
+    assert (curve.days[0], curve.days[-1]) == (1, 7)
+    for method, values in curve.together.items():
+        assert values[-1] == account.report.guarantee("user", method).epsilon
+    for name, values in curve.by_use_case.items():
+        stated = float(account.report.guarantee("user", "basic", name).epsilon)
+        assert values[-1] == pytest.approx(stated)
+
+
+@pytest.mark.slow("::test_the_curve_of_a_week_ends_with_the_whole_history")
 def test_the_curve_ends_with_the_whole_history() -> None:
     rules = Rules(charges=CHARGES, caps=dict(zip(["words", "emoji", "health"], CAPS, strict=True)))
     account = account_ledger(rules, num_days=60, delta=1e-6)

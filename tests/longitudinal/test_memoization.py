@@ -200,7 +200,6 @@ def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(nam
             )
 
 
-@pytest.mark.slow("::test_values_must_be_one_per_device_and_one_per_day")
 def test_permanent_responses_of_different_values_are_independent():
     answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
     n = 60_000

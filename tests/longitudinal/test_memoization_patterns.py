@@ -105,7 +105,6 @@ def test_flips_bound_a_shared_response_no_longer_than_there_are_days():
     assert worst == sorted(worst)
 
 
-@pytest.mark.slow("::test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern")
 @pytest.mark.parametrize(("num_steps", "above"), [(1, 3.079), (2, 2.105)])
 def test_one_bit_means_patterns_are_those_of_rounded_values(num_steps, above):
     answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0, num_steps=num_steps)

@@ -118,7 +118,6 @@ def distribution_rows(name, days):
     return [tuple(row) for row in space.reshape(len(space), -1).tolist()]
 
 
-@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
 @NAMES
 def test_fresh_noise_of_the_same_distribution_is_the_first_report_again_and_again(name):
     p, q = both_distributions(name, always(1), always(1, B))
@@ -140,7 +139,21 @@ def test_the_epsilon_of_a_value_is_the_answers_own(name):
         assert found.delta == 0
 
 
-@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
+def test_memoizing_few_bits_bounds_what_is_told_of_a_value():
+    filters = BloomFilters(num_bits=8, num_hashes=2, num_cohorts=1, hash_seed=0)
+    answer = MemoizedRappor(filters=filters, response=PAPER)
+    histories = always(30), always(30, B)
+    kept, fresh = (distinguish(answer, *histories, redrawn=redrawn) for redrawn in (False, True))
+    assert kept.upper < 27 / 32 < fresh.lower
+    kept, fresh = (
+        history_epsilon(answer, *histories, redrawn=redrawn).epsilon for redrawn in (False, True)
+    )
+    assert kept == pytest.approx(answer.epsilon_after(30))
+    assert kept < answer.epsilon_forever
+    assert fresh == pytest.approx(30 * answer.epsilon_first)
+
+
+@pytest.mark.slow("::test_memoizing_few_bits_bounds_what_is_told_of_a_value")
 def test_memoizing_bounds_what_is_told_of_a_value_and_fresh_noise_does_not():
     answer = MemoizedRappor(
         filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=1, hash_seed=0),
@@ -220,7 +233,6 @@ def test_guesses_of_simulated_devices_agree_with_the_exact_ones():
         assert (found.num_values, found.num_devices) == (2, 4_000)
 
 
-@pytest.mark.slow("::test_as_many_outcomes_as_stated_are_enumerated_and_not_one_more")
 def test_guesses_among_many_values_stay_bounded_only_if_memoized():
     filters = OwnBits(num_bits=8)
     answer = MemoizedRappor(filters=filters, response=BitResponse(f=0.5, p=0.25, q=0.75))
@@ -324,7 +336,6 @@ def test_wrong_input_is_refused(make, message):
     assert message in str(refusal.value)
 
 
-@pytest.mark.slow("::test_permanent_responses_change_as_often_as_stated")
 def test_a_device_is_found_again_as_often_as_two_are_distinguished():
     # Of two pseudonyms one is the device: with one bit that is sent as it is, by hand. The right
     # one agrees; a wrong one agrees with 1 - 2 c (1 - c), and then it is a toss.
@@ -357,7 +368,6 @@ def test_a_pseudonyms_score_is_the_likelihood_ratio_by_hand():
     assert found == pytest.approx(np.unique(np.round(ratios, 12)))
 
 
-@pytest.mark.slow("::test_fresh_noise_of_an_oracle")
 def test_many_permanent_bits_are_a_fingerprint_and_noise_hides_it_for_a_while():
     def found(days, **response):
         answer = MemoizedRappor(

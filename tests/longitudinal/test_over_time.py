@@ -74,7 +74,6 @@ def test_a_word_rises_and_falls_as_documented():
     assert stays.envelope(new, birth + 1e4)[0] == pytest.approx(1)
 
 
-@pytest.mark.slow("::test_wrong_turnovers_and_empty_periods_are_refused")
 def test_contributions_are_kept_by_independent_coins():
     calendar = WordCalendar(seed=5, days=50, born_share=1, rise_days=100, fading_share=0)
     clients = np.arange(30_000)
@@ -104,7 +103,6 @@ def test_contributions_are_kept_by_independent_coins():
     assert not np.array_equal(again.ranks, kept.ranks)
 
 
-@pytest.mark.slow("::test_wrong_turnovers_and_empty_periods_are_refused")
 def test_what_clients_type_follows_the_distribution_times_the_envelope():
     weights = [1 / rank for rank in range(1, 101)]
     model = one_word_model(100, weights)
@@ -128,7 +126,6 @@ def test_what_clients_type_follows_the_distribution_times_the_envelope():
     assert distribution_p_value(typed, unthinned) < ALPHA
 
 
-@pytest.mark.slow("::test_a_word_rises_and_falls_as_documented")
 def test_nobody_types_a_word_before_its_birth():
     population = over_time(model_of("chat"), clients=2_000, periods=5)
     for number in range(5):

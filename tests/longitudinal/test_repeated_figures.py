@@ -85,7 +85,6 @@ def overhang(figure: Figure) -> float:
     return max(max(-box.x0, box.x1 - figure.bbox.width) for box in boxes)
 
 
-@pytest.mark.slow("::test_a_cell_says_the_median_its_interval_and_how_many_were_never_found")
 @pytest.mark.parametrize("losses", [(208,), (104, 208)])
 def test_titles_are_as_wide_as_their_figures_at_most(losses):
     outcome = outcome_of(*losses)

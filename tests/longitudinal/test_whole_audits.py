@@ -21,7 +21,6 @@ from fedhh.validation import InputError
 EMOJI = Rules(charges=(Charge(use_case="emoji", epsilon=4.0),), caps={"emoji": Cap(amount=1)})
 
 
-@pytest.mark.slow("::test_the_rules_of_a_pipeline_say_how_records_wait")
 def test_a_memoized_answer_is_consistent_and_its_control_is_not():
     found = audit_memo("one-bit-mean", local_epsilon=1.0, num_days=10)
     assert not found.refuted

@@ -71,7 +71,6 @@ def test_how_many_rows_are_looked_up_at_once_changes_nothing(monkeypatch, spec, 
     assert (sums_of(oracle).support() == 0).all()
 
 
-@pytest.mark.slow("::test_sfp_finds_words_in_every_window_and_counts_them_over_all")
 @pytest.mark.parametrize("name", ["cms", "hcms"])
 def test_cells_get_wider_before_they_run_over(name):
     oracle = make_oracle(

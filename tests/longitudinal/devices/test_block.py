@@ -121,7 +121,7 @@ def two_samples(one: Counter, other: Counter) -> float:
     return chi2.sf(statistic, len(keys) - 1)
 
 
-@pytest.mark.slow("::test_no_event_is_sent_twice_and_each_is_its_own_devices")
+@pytest.mark.slow("::test_any_set_of_ready_records_is_as_likely_to_be_sent")
 def test_sent_records_have_the_distribution_of_devices_that_privatize_at_once():
     number, days, hours = 2_500, 3, 18.0
     literal = {"days": days, "rate": 1.5, "weights": [3, 1], "oracle": FORM.oracle, "store_days": 1}

@@ -64,14 +64,27 @@ def reference():
     return run(configured())
 
 
-@pytest.mark.slow("::test_records_and_losses_add_up")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_one_and_two_workers_give_the_same_bits(reference, shared_ray):
     assert bits(run(configured(), workers=1)) == bits(reference)
     # A new actor lets the days before happen again.
     assert bits(run(configured(), workers=2, kill_after=2)) == bits(reference)
 
 
-@pytest.mark.slow("::test_records_and_losses_add_up")
+def test_a_small_pipeline_that_stopped_gives_the_same_bits(tmp_path):
+    small = {"use_cases": ["words"]}
+    config = configured("pipeline.devices=100", "pipeline.days=2", **small)
+    checkpoint = tmp_path / "state.npz"
+    assert run(config, checkpoint=checkpoint, stop_after=1) is None
+    other = configured("pipeline.devices=100", "pipeline.days=2", "seed=1", **small)
+    with pytest.raises(InputError, match="of another run"):
+        run(other, checkpoint=checkpoint)
+    assert bits(run(config, checkpoint=checkpoint)) == bits(run(config))
+
+
+@pytest.mark.slow("::test_a_small_pipeline_that_stopped_gives_the_same_bits")
 def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
     for stop_after in (1, 3):
         checkpoint = tmp_path / f"{stop_after}.npz"
@@ -84,7 +97,21 @@ def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
         run(configured(), checkpoint=checkpoint)
 
 
-@pytest.mark.slow("::test_records_and_losses_add_up")
+def test_a_use_case_alone_has_the_numbers_that_it_has_among_others(reference):
+    alone = run(configured(use_cases=["words"]))
+    numbers = [
+        [
+            (row["events"], row["sent"], row["waiting"])
+            for row in each.tables.days
+            if row["use_case"] == "words"
+        ]
+        for each in (alone, reference)
+    ]
+    assert numbers[0] == numbers[1]
+    assert len(numbers[0]) == 4
+
+
+@pytest.mark.slow("::test_a_use_case_alone_has_the_numbers_that_it_has_among_others")
 def test_a_use_case_is_the_same_whatever_stands_behind_it(reference):
     alone = run(configured(use_cases=["words"]))
     assert bits(run(configured("seed=1", use_cases=["words"]))) != bits(alone)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.repeated.budgets import DeviceBudgets
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
+from tests.thinned import thinned
 
 CAPS = st.builds(
     Cap,
@@ -18,7 +19,33 @@ CAPS = st.builds(
 )
 
 
-@pytest.mark.slow("::test_an_even_share_uses_what_a_cap_allows")
+@pytest.mark.parametrize(
+    "cap",
+    [
+        Cap(amount=2, session_days=9),
+        Cap(amount=1, rollover=2),
+        Cap(amount=2, lifetime=3),
+    ],
+    ids=str,
+)
+def test_three_devices_answer_no_more_than_their_cap_allows(cap):
+    budgets = DeviceBudgets(cap, arrivals=np.array([0, 1, 0]), every_days=2, cost=1, num_periods=9)
+    sent = np.zeros((18, 3), dtype=np.int64)
+    for period in range(9):
+        devices = np.flatnonzero(np.array([0, 1, 0]) <= period)
+        chosen = devices[budgets.choose(devices, period=period, seed=0, most=2).asked]
+        budgets.charge(chosen)
+        sent[2 * period, chosen] += 1
+    assert np.array_equal(budgets.sent, sent.sum(axis=0))
+    for device, arrival in enumerate((0, 1, 0)):
+        mine = sent[2 * arrival :, device]
+        for first, window in itertools.product(range(0, len(mine), 3), (1, 5, 13)):
+            days = mine[first : first + window]
+            assert days.sum() <= cap.most_in(first, len(days))
+    assert sent.sum() > 4
+
+
+@pytest.mark.slow("::test_three_devices_answer_no_more_than_their_cap_allows")
 @settings(max_examples=150)
 @given(
     cap=CAPS,
@@ -91,11 +118,13 @@ def test_an_even_share_of_devices_is_not_rounded_down_by_floating_point():
     assert budgets.choose(np.arange(100), period=0, seed=0, most=None).wanted == 29
 
 
-@pytest.mark.slow("::test_a_device_with_budget_is_asked_whenever_all_are_wanted")
-def test_who_is_asked_is_drawn_uniformly_among_those_with_budget():
+@pytest.mark.parametrize(
+    ("draws", "more", "less"), thinned([(600, 0.16, 0.06), (6_000, 0.115, 0.09)])
+)
+def test_who_is_asked_is_drawn_uniformly_among_those_with_budget(draws, more, less):
     cap = Cap(amount=1, session_days=100)
     drawn = []
-    for seed in range(6_000):
+    for seed in range(draws):
         budgets = DeviceBudgets(
             cap, arrivals=np.zeros(5, dtype=np.int64), every_days=7, cost=1, num_periods=2
         )
@@ -104,7 +133,7 @@ def test_who_is_asked_is_drawn_uniformly_among_those_with_budget():
         drawn.append(tuple(asking.asked.tolist()))
     pairs = list(itertools.combinations(range(5), 2))
     assert follows_distribution(drawn, dict.fromkeys(pairs, 0.1))
-    wrong = {pair: 0.115 if 0 in pair else 0.09 for pair in pairs}
+    wrong = {pair: more if 0 in pair else less for pair in pairs}
     assert distribution_p_value(drawn, wrong) < ALPHA
 
 

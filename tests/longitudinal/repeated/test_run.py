@@ -50,7 +50,6 @@ def done(tmp_path_factory):
     return plan, directory, run_plan(plan, directory)
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_every_protocol_runs_by_name(done):
     plan, _, outcome = done
     assert [arm.label for arm in plan.arms] == ["ldp-triehh", "pem", "adaptive-triehh", "sfp"]
@@ -62,7 +61,6 @@ def test_every_protocol_runs_by_name(done):
     assert sum(len(arm["words"]) for arm in outcome.periods[0].arms) > 3
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_known_words_are_never_found_twice(done):
     *_, outcome = done
     for place in range(4):
@@ -70,7 +68,6 @@ def test_known_words_are_never_found_twice(done):
         assert len(set(words)) == len(words)
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
 def test_counts_are_those_of_everybody_in_that_period(done):
     plan, _, outcome = done
     over_time = build_over_time(plan)
@@ -97,7 +94,68 @@ class StopsAfterOne(Callbacks):
         raise KeyboardInterrupt
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+def tiny(*settings: str):
+    return plan_of(
+        "population.clients=600", "longitudinal.days=14", "longitudinal.min_devices=50",
+        "protocol.depth=3", "longitudinal.classes=[100]", *settings,
+    )  # fmt: skip
+
+
+def test_a_small_discovery_goes_on_with_the_same_bits(tmp_path):
+    plan = tiny()
+    run_plan(plan, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan, tmp_path / "out", callbacks=[StopsAfterOne()])
+    assert sorted(files(tmp_path / "out")) == ["0000.json"]
+    run_plan(plan, tmp_path / "out", resume=True)
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_of_few_devices_those_with_budget_are_asked_and_charged(tmp_path):
+    plan = tiny(
+        "longitudinal.days=21", "longitudinal.yearly_loss=[]",
+        "longitudinal.cap.session_days=21", "longitudinal.devices_per_run=400",
+    )  # fmt: skip
+    outcome = run_plan(plan, tmp_path / "out")
+    tables = all_tables(outcome)
+    asked, status = (tables["periods"][name].tolist() for name in ("asked", "status"))
+    assert asked[0] == 400
+    assert asked[1] == tables["periods"]["with_budget"][1] < 400
+    assert status[:2] == ["run", "run"]
+    both = np.concatenate(outcome.asked[0])
+    assert len(np.unique(both)) == len(both)
+    losses = tables["losses"].iloc[0]
+    assert (losses["most_runs"], losses["spent_basic"]) == (1, 8)
+
+
+def test_too_few_of_few_devices_are_no_run(tmp_path):
+    plan = tiny(
+        "longitudinal.yearly_loss=[8]",
+        "longitudinal.min_devices=300",
+        "longitudinal.devices_per_run=600",
+    )
+    table = all_tables(run_plan(plan, tmp_path / "out"))["periods"]
+    assert table["status"].tolist() == ["run", "too few devices"]
+    assert table["asked"][1] == 0
+    assert "min_devices = 300" in table["reason"][1]
+
+
+def test_a_small_plans_losses_are_sums_of_its_runs(tmp_path):
+    plan = tiny(
+        "longitudinal.yearly_loss=[40, 100]",
+        "protocol.max_items=2",
+        "longitudinal.devices_per_run=200",
+    )
+    assert [arm.cap.amount for arm in plan.arms] == [2, 6]
+    table = all_tables(run_plan(plan, tmp_path / "out"))["losses"]
+    assert table["run_epsilon"].tolist() == [16, 16]
+    assert table["year_basic"].tolist() == [32, 96]
+    assert table["any_year_basic"].tolist() == [64, 192]
+    assert (table["year_pld"] <= table["year_basic"]).all()
+    assert (table["spent_basic"] == 16 * table["most_runs"]).all()
+
+
+@pytest.mark.slow("::test_a_small_discovery_goes_on_with_the_same_bits")
 def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
     plan, whole, _ = done
     with pytest.raises(KeyboardInterrupt):
@@ -108,14 +166,16 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
     assert len(outcome.asked[0]) == 2
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_workers_change_nothing(done, tmp_path, shared_ray):
     _, whole, _ = done
     run_plan(plan_of("longitudinal.days=14", *OTHERS, "execution.workers=2"), tmp_path / "two")
     assert files(tmp_path / "two") == files(whole)
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+@pytest.mark.slow("::test_of_few_devices_those_with_budget_are_asked_and_charged")
 def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[]", "longitudinal.cap.session_days=21",
@@ -141,7 +201,7 @@ def test_only_devices_with_budget_are_asked_and_each_is_charged(tmp_path):
     assert losses["spent_basic"] == 8 * counts.max()
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+@pytest.mark.slow("::test_too_few_of_few_devices_are_no_run")
 def test_too_few_devices_are_no_run_and_say_so(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[8]", "longitudinal.devices_per_run=3000",
@@ -186,7 +246,7 @@ def test_words_are_classed_by_their_best_period_and_timed_from_the_first(done):
     assert false.sum() == tables["periods"]["false"].sum()
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+@pytest.mark.slow("::test_a_small_plans_losses_are_sums_of_its_runs")
 def test_losses_are_sums_of_runs_and_no_more_than_asked_for(tmp_path):
     plan = plan_of(
         "longitudinal.yearly_loss=[40, 100]", "protocol.max_items=2", "longitudinal.days=14"
@@ -201,7 +261,21 @@ def test_losses_are_sums_of_runs_and_no_more_than_asked_for(tmp_path):
     assert (table["spent_basic"] == 16 * table["most_runs"]).all()
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+def test_a_file_with_days_has_its_words_in_their_periods(tmp_path):
+    path = tmp_path / "words.csv"
+    rows = [(u, "brb" if day > 13 else "lol", day) for day in range(21) for u in range(60)]
+    pd.DataFrame(rows, columns=["user", "word", "when"]).to_csv(path, index=False)
+    settings = ["longitudinal.days=all", "population.columns.day=when", "population.known=none"]
+    over_time = build_over_time(load_plan("weekly-small", data=path, settings=settings))
+    for number, word in enumerate(("lol", "lol", "brb")):
+        population = over_time.at(number).population
+        assert population.num_clients == 60
+        assert [population.lexicon.words[i] for i in np.flatnonzero(population.word_counts)] == [
+            word
+        ]
+
+
+@pytest.mark.slow("::test_a_file_with_days_has_its_words_in_their_periods")
 def test_a_file_with_days_runs_too(tmp_path):
     rng = np.random.default_rng(0)
     words = ["lol", "im", "gonna", "brb"]
@@ -236,7 +310,9 @@ def test_a_file_with_days_runs_too(tmp_path):
     assert set(first.words) == {"lol", "im", "gonna"}
 
 
-@pytest.mark.slow("::test_infinite_medians_are_those_of_words_not_found")
+@pytest.mark.slow(
+    "tests/longitudinal/test_repeated_figures.py::test_a_cell_says_the_median_its_interval_and_how_many_were_never_found"
+)
 @pytest.mark.usefixtures("drawn_figures")
 def test_the_command_ends_with_a_table_and_a_figure(tmp_path, command):
     words = ["longitudinal", "run", "--preset", "weekly-small", "--workers", "0", "--out", "mine"]
