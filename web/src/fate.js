@@ -109,9 +109,7 @@ function why(run, pass, trie, node, layer) {
   const kept = `${node.isWord ? "words became candidates" : "prefixes were kept"} from ${probability(least)} on`;
   const reason = Number.isFinite(node.posterior)
     ? `the posterior probability that enough clients hold it was ${probability(node.posterior)}${Number.isFinite(least) ? `, and ${kept}` : ""}.`
-    : trie.hasPosterior
-      ? `it was too unlikely for its posterior probability to be computed${Number.isFinite(least) ? `; ${kept}` : ""}.`
-      : "it keeps candidates by their posterior probability, which this directory does not record.";
+    : `it was too unlikely for its posterior probability to be computed${Number.isFinite(least) ? `; ${kept}` : ""}.`;
   return `${what}: ${reason} That weighs the votes of this layer and of all before it. ${held(run, pass, node, layer, node)}`;
 }
 

@@ -63,7 +63,7 @@ function fateOf(node, layer, validates) {
  */
 function deciding(node, layer, trie) {
   if (byVotes(layer)) return [["threshold", number(layer.threshold)]];
-  if (!byPosterior(layer) || !trie?.hasPosterior) return [];
+  if (!byPosterior(layer) || !trie) return [];
   const own = Number.isFinite(node.posterior) ? probability(node.posterior) : "not computed, as too unlikely";
   const least = trie.leastPosterior(layer.layer, node.isWord);
   return [["posterior probability", `${own}${Number.isFinite(least) ? ` (kept from ${probability(least)})` : ""}`]];

@@ -89,11 +89,6 @@ export class Trie {
     return new Trie(nodes, root, least);
   }
 
-  /** Whether posterior probabilities are recorded. */
-  get hasPosterior() {
-    return this.least.size > 0;
-  }
-
   /** Return the least posterior probability of what a layer kept; NaN if there is none. @param {number} layer @param {boolean} isWord */
   leastPosterior(layer, isWord) {
     return this.least.get(`${layer} ${isWord}`) ?? NaN;
