@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fedhh.system.locks import take
 from fedhh.system.stopping import before_leaving
 
+_MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+"""A lock may hold on one machine alone, though others have the file system, too."""
+_PREFIX = f".fedhh-{_MACHINE}-"
+_NAME = re.compile(re.escape(_PREFIX) + r"[0-9a-f]{16}(\..*)?", re.DOTALL)
+
 _unfinished: set[Path] = set()
+_tidied: set[Path] = set()
 
 
 @contextmanager
@@ -28,9 +38,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     require_replaceable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{secrets.token_hex(8)}{''.join(path.suffixes)}")
-        with _renamed(unfinished, path) as temporary:
+        with _unfinished_next_to(path, _touch) as temporary:
             yield temporary
+            os.replace(temporary, path)
     except OSError as error:
         # Writing to a full disk fails without a name.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
@@ -60,38 +70,79 @@ def whole_directory(path: Path) -> Iterator[Path]:
     Raises:
         OSError: It cannot be made or renamed; where something stands at ``path``, too.
     """
-    before_leaving(_remove_unfinished)
-    unfinished = path.with_name(f".{secrets.token_hex(8)}")
-    _unfinished.add(unfinished)
-    try:
-        unfinished.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _unfinished_next_to(path, Path.mkdir) as unfinished:
         yield unfinished
         unfinished.rename(path)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        _unfinished.discard(unfinished)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether a name is one of this machine's files and directories that are being written.
+
+    Where their process was killed, nobody is left who renames them.
+    """
+    return _NAME.fullmatch(path.name) is not None
 
 
 @contextmanager
-def _renamed(temporary: Path, path: Path) -> Iterator[Path]:
+def _unfinished_next_to(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield what is made under a temporary name, locked, and remove it if that is still there."""
     before_leaving(_remove_unfinished)
-    # Known before it is there: a signal may come in between.
-    _unfinished.add(temporary)
-    try:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-        _unfinished.discard(temporary)
+    _tidy(path.parent)
+    while True:
+        temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
+        # Known before it is there: a signal may come in between.
+        _unfinished.add(temporary)
+        lock = None
+        try:
+            make(temporary)
+            with suppress(OSError):
+                lock = take(temporary)
+            # Somebody who tidies up may have been quicker than the lock.
+            if is_there(temporary):
+                yield temporary
+                return
+        finally:
+            _remove(temporary)
+            _unfinished.discard(temporary)
+            if lock is not None:
+                os.close(lock)
+
+
+def _touch(path: Path) -> None:
+    path.touch(exist_ok=False)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what processes of this machine that were killed have left unfinished in a folder.
+
+    Looked for once by a process. What is being written is locked, and stays; all of it does where
+    the file system knows no locks.
+    """
+    if folder in _tidied:
+        return
+    _tidied.add(folder)
+    with suppress(OSError):
+        for each in filter(is_unfinished, folder.iterdir()):
+            with suppress(OSError):
+                if each in _unfinished or (lock := take(each)) is None:
+                    continue
+                try:
+                    _remove(each)
+                finally:
+                    os.close(lock)
 
 
 def _remove_unfinished() -> None:
     for temporary in tuple(_unfinished):
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fedhh import plugins
-from fedhh.system.files import is_there, write_text
+from fedhh.system.files import is_there, is_unfinished, write_text
 from fedhh.validation import InputError
 
 CONFIG = "config.toml"
@@ -18,14 +18,14 @@ RESULT = "result.json"
 def check_directory(out: Path) -> None:
     """Raise InputError if a new run cannot have this directory; looks only.
 
-    A directory that is missing or empty is fine.
+    A directory that is missing or empty is fine, also where a process was killed in its beginning.
     """
     try:
         if not out.exists():
             return
         if not out.is_dir():
             raise InputError(f"{out} is a file; give another --out.")
-        is_used = any(out.iterdir())
+        is_used = not all(map(is_unfinished, out.iterdir()))
     except OSError as error:
         # A name that is too long, or a directory that may not be read.
         raise InputError(f"{out}: {error.strerror}; give another --out.") from None
