@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import typer
 
 from fedhh.cli.console import open_console, print_directory
 from fedhh.cli.options import Format
 from fedhh.cli.progress import LiveProgress
-from fedhh.cli.text_tables import print_parts, print_result
+from fedhh.cli.text_tables import print_as, print_parts, print_result
 from fedhh.experiments.study.callbacks import Callbacks
-from fedhh.experiments.study.kinds import Asked
+from fedhh.experiments.study.kinds import Asked, Chosen
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import open_study
 from fedhh.experiments.study.stored_files import reading
@@ -26,8 +27,9 @@ def run_experiment(
     live: bool = False,
     output_format: Format = Format.TABLE,
     quiet: bool = False,
+    chosen: Chosen | None = None,
 ) -> None:
-    """Run what is asked for, of any kind or of one, and print the result.
+    """Run what is asked for, of any kind or of one, and print the result, or what is chosen of it.
 
     Raises:
         typer.Exit: Parts of it have failed.
@@ -53,13 +55,11 @@ def run_experiment(
         if page is not None:
             page.end(directory)
     with reading(directory):
-        if output_format is not Format.TABLE:
-            asked = Asked()
-            print_result(
-                output_format,
-                lambda: found.record(directory, asked),
-                found.parts(directory, asked),
-            )
+        if chosen is not None and chosen.is_asked and not quiet:
+            print_as(found.chosen_table(directory, chosen), output_format)
+        elif output_format is not Format.TABLE:
+            record = partial(found.record, directory, Asked())
+            print_result(output_format, record, found.shown(directory, Asked()))
         elif quiet:
             print_directory(directory)
         else:

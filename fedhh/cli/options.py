@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedhh.cli.verbosity import hear_quiet, hear_verbose
+
+if TYPE_CHECKING:
+    from fedhh.experiments.study.kinds import Chosen
 
 
 class Format(StrEnum):
@@ -169,6 +172,31 @@ TrustOption = Annotated[
     ),
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with what is in --out.")]
+
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Show this, a column of results, as recall; repeatable; else coverage, precision, "
+        "words, central epsilon of a user."
+    ),
+]
+_NAMED = "a setting that varies, protocol, or metric"
+RowsOption = Annotated[
+    list[str] | None,
+    typer.Option(help=f"A row for each value of this: {_NAMED}; repeatable."),
+]
+ColumnsShownOption = Annotated[
+    str | None,
+    typer.Option("--columns", help=f"A column for each value of this: {_NAMED}."),
+]
+
+
+def chosen_of(metric: list[str] | None, rows: list[str] | None, columns: str | None) -> Chosen:
+    """Return what the options of a table choose."""
+    from fedhh.experiments.study.kinds import Chosen
+
+    return Chosen(metrics=metric or (), rows=rows or (), columns=columns)
+
 
 SecondOpinionOption = Annotated[
     bool,

@@ -10,6 +10,7 @@ from fedhh.cli.options import (
     CHANGES,
     AlphaOption,
     ColumnsOption,
+    ColumnsShownOption,
     ConfigOption,
     DataOption,
     DeltaOption,
@@ -20,11 +21,13 @@ from fedhh.cli.options import (
     FormatOption,
     KnownOption,
     LiveOption,
+    MetricOption,
     OutOption,
     PresetOption,
     QuietOption,
     RayAddressOption,
     ResumeOption,
+    RowsOption,
     SeedOption,
     SeedsOption,
     SeparatorOption,
@@ -34,6 +37,7 @@ from fedhh.cli.options import (
     VerboseOption,
     WorkersOption,
     changes,
+    chosen_of,
 )
 from fedhh.validation import InputError
 
@@ -146,6 +150,9 @@ def compare(  # noqa: PLR0917
             "more.",
         ),
     ] = False,
+    metric: MetricOption = None,
+    rows: RowsOption = None,
+    table_columns: ColumnsShownOption = None,
     out: OutOption = None,
     resume: ResumeOption = False,
     trust: TrustOption = False,
@@ -246,6 +253,7 @@ def _run(kind: str | None, given: dict[str, Any]) -> None:
     sources = [given[key] for key in ("source", "preset", "config") if given[key] is not None]
     if len(sources) > 1:
         raise InputError("Expected one of SOURCE, --preset and --config, got several; choose one.")
+    chosen = chosen_of(given.get("metric"), given.get("rows"), given.get("table_columns"))
     request = Request(
         source=sources[0] if sources else None,
         settings=changes(**{key: value for key, value in given.items() if key in CHANGES}),
@@ -256,6 +264,7 @@ def _run(kind: str | None, given: dict[str, Any]) -> None:
             "protocols": tuple(given.get("protocol") or ()),
             "use_cases": tuple(given.get("use_cases") or ()),
             "at": given.get("at"),
+            "chosen": chosen,
         },
     )
     run_experiment(
@@ -265,4 +274,5 @@ def _run(kind: str | None, given: dict[str, Any]) -> None:
         live=given["live"],
         output_format=given["output_format"],
         quiet=given["quiet"],
+        chosen=chosen,
     )

@@ -1,4 +1,4 @@
-"""`fedhh show`: all tables of what is finished, from its files."""
+"""`fedhh show`: what is finished, from its files: the main table, one that is chosen, or all."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from typing import Annotated
 
 import typer
 
-from fedhh.cli.options import Format, FormatOption, SecondOpinionOption
+from fedhh.cli.options import (
+    ColumnsShownOption,
+    Format,
+    FormatOption,
+    MetricOption,
+    RowsOption,
+    SecondOpinionOption,
+    chosen_of,
+)
 
 
-def show(
+def show(  # noqa: PLR0917 - typer makes these options, only the directory is positional
     directory: Annotated[
         Path, typer.Argument(help="What a command has left: its directory, or a file of it.")
     ],
@@ -22,13 +30,22 @@ def show(
             "calendar; of a sweep also summary, comparison, sampling, gboard-table1 or -figure1.",
         ),
     ] = None,
-    words: Annotated[int, typer.Option(help="Discovered words to list.", min=0)] = 20,
+    metric: MetricOption = None,
+    rows: RowsOption = None,
+    columns: ColumnsShownOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All tables: of a run words, layers and privacy, too.")
+    ] = False,
+    words: Annotated[
+        int | None, typer.Option(help="All tables, with so many discovered words; 20.", min=0)
+    ] = None,
     second_opinion: SecondOpinionOption = False,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Print the tables of finished runs, sweeps, pipelines and repeated collections.
+    """Print the main table of a finished run, sweep, pipeline or repeated collection.
 
-    Example: fedhh show runs/mine
+    Example: fedhh show runs/mine --all
+    Example: fedhh show runs/map --metric coverage --rows epsilon --columns clients_per_layer
     Example: fedhh show runs/table1 --table gboard-table1 --format latex
     """
     from fedhh.cli.console import open_console
@@ -39,24 +56,36 @@ def show(
     from fedhh.validation import InputError
 
     place = directory_of(directory)
-    asked = Asked(words=words, second_opinion=second_opinion)
+    chosen = chosen_of(metric, rows, columns)
+    asked = Asked(
+        everything=everything or words is not None or second_opinion,
+        words=20 if words is None else words,
+        second_opinion=second_opinion,
+    )
+    if sum((chosen.is_asked, asked.everything, table is not None)) > 1:
+        raise InputError(
+            "Expected one of --table, of --all (with --words or --second-opinion), and of --metric "
+            "(with --rows or --columns), got several."
+        )
     with reading(place):
         kind = kind_of(place)
-        if second_opinion and (table or kind is None or not kind.has_second_opinion):
+        if second_opinion and (kind is None or not kind.has_second_opinion):
             raise InputError(
-                "Expected --second-opinion with the directory of a finished run, without --table, "
-                f"got {place}."
+                f"Expected --second-opinion with the directory of a finished run, got {place}."
             )
         if kind is None:
             raise nothing_finished(place)
-        if table is None:
-            in_words = output_format is Format.TABLE
+        if table is None and not chosen.is_asked:
+            show_parts = kind.whole if output_format is Format.TABLE else kind.shown
             print_result(
                 output_format,
                 lambda: kind.record(place, asked),
-                kind.whole(place, asked) if in_words else kind.parts(place, asked),
+                show_parts(place, asked),
                 console=open_console(width_unless_terminal=kind.width),
             )
             return
-        made = kind.table(place) if table == "main" else kind.named_table(place, table)
+        if chosen.is_asked:
+            made = kind.chosen_table(place, chosen)
+        else:
+            made = kind.table(place) if table == "main" else kind.named_table(place, table or "")
     print_as(made, output_format)

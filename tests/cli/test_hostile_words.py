@@ -55,7 +55,7 @@ def test_a_run_and_show_print_hostile_words_and_paths(command, tmp_path, hostile
     path = r"out[bold]\x1b[2J\u202e"
     shown = ("[/]", "[red]x", r"c\x1b[2J", r"r\u202eq")
     printed_safely(done, *shown, f"Files: {path}", f"fedhh show '{path}'")
-    again = command("show", out)
+    again = command("show", out, "--all")
     assert again.returncode == 0, again.stderr
     printed_safely(again, *(f"│ {word} │" for word in shown), f"Files: {path}")
     printed_safely(command("report", out), f"Wrote {path}/report.html")

@@ -34,7 +34,7 @@ def test_a_run_says_what_its_fake_clients_did(command, monkeypatch, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     record = json.loads((tmp_path / "ran" / "result.json").read_text())
     assert record["adversary"]["targets_found"] == 1
-    shown = command("show", "ran", cwd=tmp_path)
+    shown = command("show", "ran", "--all", cwd=tmp_path)
     assert "pushed 'zzqqzz': 1 of 1" in " ".join(shown.stdout.split())
 
 

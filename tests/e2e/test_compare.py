@@ -126,7 +126,7 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     done = command("compare", "--config", "mine.toml", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
-    measures = ("F1 of the top 20", "central epsilon before the run, user")
+    measures = ("precision", "words", "run, user")
     for text in ("TrieHH", "SFP", "Local epsilon 8", *measures):
         assert text in done.stdout
     out = tmp_path / "out"
@@ -141,6 +141,11 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
         [epsilon, name] for epsilon in ("8.0", "10.0") for name in ("TrieHH", "SFP")
     ]
     assert "server_mean" in table[0].split(",")
+    wanted = ("--metric", "recall", "--rows", "epsilon", "--columns", "protocol")
+    by_epsilon = command("show", "out", *wanted, cwd=tmp_path).stdout
+    assert "┃ epsilon ┃" in by_epsilon
+    once_more = ("compare", "--resume", "--out", "out", *wanted)
+    assert command(*once_more, cwd=tmp_path).stdout == by_epsilon
     again = command("show", "out", "--table", "comparison", "--format", "markdown", cwd=tmp_path)
     assert again.stdout == (out / "comparison.md").read_text()
 
@@ -224,6 +229,8 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
             (["--config", "absent.toml"], "absent.toml"),
             (["--config", "a.toml", "--preset", "b"], "choose one"),
             (["--data", "absent.csv"], "absent.csv"),
+            (["--metric", "recal"], "Unknown metric 'recal'; did you mean 'recall'? Known: "),
+            (["--rows", "seeds"], "Known: metric, privacy.local_epsilon, protocol."),
             (["--resume"], "Expected --out DIR with --resume"),
             (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
             (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
@@ -231,7 +238,7 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
             (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
             (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
         ],
-        keep=4,
+        keep=6,
     ),
 )
 def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path, refused, words, message):

@@ -76,7 +76,7 @@ def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
         monkeypatch.delenv("COLUMNS", raising=False)
         if columns is not None:
             monkeypatch.setenv("COLUMNS", columns)
-        done = command("show", "mine", cwd=finished)
+        done = command("show", "mine", "--all", cwd=finished)
         assert (done.returncode, done.stderr) == (0, "")
         assert "…" not in done.stdout
         for head in ("threshold", "prefixes", "coverage"):
@@ -118,7 +118,8 @@ def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     # No run claims k, so that no alpha is to be explained.
     assert "at alpha" not in text
     as_seen = command("show", "mine", *one, "table").stdout
-    assert "┃ LDP TrieHH ┃" in as_seen
+    assert "│ LDP TrieHH │" in as_seen
+    assert as_seen in command("show", "mine").stdout
     assert refused("show", "absent", "--table", "main") == refused("show", "absent")
     assert "which has one table" in refused("show", str(directory), "--table", "summary")
 
@@ -144,7 +145,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     done = command(*words, "--out", "out")
     assert done.returncode == 0
     assert done.stderr.splitlines() == listed.stdout.splitlines()[:3]
-    for command_line in ("fedhh show out", "fedhh plot out"):
+    for command_line in ("fedhh show out --all", "fedhh plot out"):
         assert f": {command_line}\n" in done.stdout
     assert {path.name for path in (tmp_path / "out").glob("*.png")} >= {"coverage.png"}
 
@@ -155,7 +156,7 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     again = command("sweep", "--resume", "--out", "out")
     assert again.returncode == 0
     assert again.stderr.endswith("5 of 8 cells are done, 3 left\n")
-    shown = command("show", "out")
+    shown = command("show", "out", "--all")
     assert shown.returncode == 0
     for name in ("summary", "comparison"):
         one = ("--table", name, "--format", "markdown")
@@ -167,7 +168,8 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
             assert row[1].strip() in shown.stdout
     assert "central epsilon before the run, user" in shown.stdout
     usual = command("show", "out", "--table", "main").stdout
-    assert usual == command("show", "out", "--table", "comparison").stdout
+    assert usual == command("show", "out", "--table", "summary").stdout
+    assert command("show", "out").stdout.startswith(usual)
     rows = json.loads(command("show", "out", "--format", "json").stdout)
     assert len(rows) == 8
     other = command("sweep", "--resume", "--out", "out", "--seed", "5", "--dry-run")
@@ -248,3 +250,10 @@ def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
         assert {each["claim"]: each["epsilon"] for each in some} == composed
         assert all(each["lower"] <= each["epsilon"] for each in some)
     assert "finished run" in refused("show", str(tmp_path), "--second-opinion")
+
+
+@pytest.mark.parametrize(
+    "words", [("--table", "main", "--all"), ("--metric", "recall", "--words", "3")]
+)
+def test_show_prints_one_thing_at_a_time(refused, words):
+    assert "Expected one of --table, of --all" in refused("show", "absent", *words)

@@ -86,14 +86,14 @@ def received(sent, tmp_path, monkeypatch):
 
 
 READ = [
-    ("show", "run"),
+    ("show", "run", "--all"),
     ("report", "run"),
     ("plot", "run"),
-    ("show", "oracle"),
+    ("show", "oracle", "--all"),
     ("report", "oracle"),
     ("plot", "oracle"),
     ("report", "run", "oracle"),
-    ("show", "sweep"),
+    ("show", "sweep", "--all"),
     ("report", "sweep"),
     ("plot", "sweep"),
     ("show", "sweep", "--table", "summary"),
@@ -118,7 +118,7 @@ def test_a_directory_is_read_without_running_its_code(sent, received, command, c
 
 @pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, capsys):
-    call("show", received / "run")
+    call("show", received / "run", "--all")
     shown = capsys.readouterr().out
     assert "sent to you on" in shown
     assert "at most 2 per client" in shown

@@ -22,7 +22,7 @@ from tests.fuzz.mutation import any_value, mutate_bytes
 from tests.fuzz.work import RESUME, call, make
 
 _ALL: list[tuple[str, ...]] = [
-    ("show",),
+    ("show", "--all"),
     ("show", "--format", "json"),
     ("show", "--table", "main"),
     ("report",),

@@ -28,7 +28,7 @@ _SETTINGS = {
     "population.source": ("population", "population"),
 }
 
-_METRICS = {
+METRICS = {
     "coverage": "coverage of new-word contributions",
     "coverage_significant": "coverage, significant discoveries",
     "item_coverage": "share of distinct new words found",
@@ -80,6 +80,7 @@ _METRICS = {
     "local_epsilon": "local epsilon per contribution",
     "sampling_gain": "coverage, random over greedy (points)",
 }
+"""What figures call columns of results."""
 
 _TOP = re.compile(r"([a-z0-9]+)_top_(\d+)")
 
@@ -104,7 +105,7 @@ def axis_label(path: str) -> str:
     """Return a setting's or metric's name for a figure's axis, with its unit."""
     if path in _SETTINGS:
         return _SETTINGS[path][1]
-    return _METRICS.get(path, short_label(path))
+    return METRICS.get(path, short_label(path))
 
 
 def metric_label(metric: str) -> str:

@@ -137,7 +137,9 @@ def comparison_table(
             "seeds": own["seed"].nunique(),
             **_record(means[key], measures),
         }
-        for key, own in groups.items()
+        for line in ordered
+        for head in (sorted(heads) or [()])
+        if (own := groups.get(key := (*line, *head))) is not None
     ]
     counts = [record["seeds"] for record in records]
     over = "One seed." if max(counts) == 1 else f"{interval_text(counts, mean=_HALF)}."
@@ -204,11 +206,10 @@ def _each(column: pd.Series[Any], shown: str = "{:g}", between: str = ", ") -> s
     return between.join(map(shown.format, sorted(column.dropna().unique())))
 
 
-def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]], **shown: Any) -> TextTable:
-    """Return a table of some runs, each with its configuration, on the same clients.
-
-    What is ``shown`` is as for `comparison_table`.
-    """
+def results_of_runs(
+    runs: Sequence[tuple[Config, RunResult]],
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return what `comparison_table` takes, of runs on the same clients."""
     rows = [
         {
             PROTOCOL: run.protocol.title,
@@ -224,7 +225,7 @@ def comparison_of_runs(runs: Sequence[tuple[Config, RunResult]], **shown: Any) -
         if len(rows) > 1
         else f"{first.protocol.title} on {first.population['name']}"
     )
-    return comparison_table(pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}, **shown)
+    return pd.DataFrame(rows), {"title": title, "axes": [PROTOCOL]}
 
 
 def numbers_of(record: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.experiments.config.labels import is_share, metric_label, round_up, value_text
+from fedhh.experiments.config.labels import METRICS, is_share, metric_label, round_up, value_text
 from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, TARGETS
 from fedhh.experiments.sweep.intervals import interval_text
 
@@ -140,6 +140,13 @@ def measures_of(table: pd.DataFrame, only: Sequence[str] = ()) -> list[Measure]:
         for each in known.values()
         if each.column in table and _says_something(table[each.column])
     ]
+
+
+def metric_names(columns: Iterable[str] | None = None) -> dict[str, str]:
+    """Return what tables call some columns of results, or all that have a name if None."""
+    known = {each.column: each.label for each in (*_QUALITY, *_CHOSEN, *_COST)}
+    all_known = dict.fromkeys((*METRICS, *known)) if columns is None else columns
+    return {each: known.get(each) or metric_label(each) for each in all_known}
 
 
 def _other(column: str) -> Measure:

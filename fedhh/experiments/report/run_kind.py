@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from fedhh.experiments.config.built_in import DEFAULT_PRESET
 from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.calendar import calendar_table
-from fedhh.experiments.report.comparison import METRIC, comparison_of_runs
+from fedhh.experiments.report.comparison import METRIC, comparison_table, results_of_runs
 from fedhh.experiments.report.run_tables import BRIEF, brief_of, run_parts
+from fedhh.experiments.report.tables import chosen_table
 from fedhh.experiments.run.directory import BASELINES, CALENDAR, NAME, runs_in
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.stored_result import StoredResult, read_record, read_result
 from fedhh.experiments.study.kinds import (
     Asked,
+    Chosen,
     Drawing,
     Drawn,
     Kind,
@@ -41,6 +45,7 @@ class RunKind(Kind):
     noun = "run"
     command = "run"
     default_source = DEFAULT_PRESET
+    has_more = True
     has_second_opinion = True
     is_laid_over = True
 
@@ -72,13 +77,15 @@ class RunKind(Kind):
     def brief(self, directory: Path) -> Iterator[Part]:
         """Yield the run in a sentence, its top words, its protocols and its privacy."""
         stored = _stored(directory)
-        yield from brief_of(
-            stored[0].result, _comparison(stored, metrics=list(BRIEF), columns=METRIC)
-        )
+        compared = comparison_table(*_results(stored), metrics=list(BRIEF), columns=METRIC)
+        yield from brief_of(stored[0].result, compared)
         yield from places(directory)
 
     def table(self, directory: Path) -> TextTable:
-        return _comparison(_stored(directory))
+        return self.chosen_table(directory, Chosen())
+
+    def chosen_table(self, directory: Path, chosen: Chosen) -> TextTable:
+        return chosen_table(*_results(_stored(directory)), chosen)
 
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the calendar of a run and its baselines, the one table besides the main one."""
@@ -100,7 +107,7 @@ class RunKind(Kind):
             if asked.second_opinion:
                 yield Opinions(each.result.second_opinion())
         if len(stored) > 1:
-            yield _comparison(stored)
+            yield comparison_table(*_results(stored))
 
     def record(self, directory: Path, asked: Asked) -> dict[str, Any]:
         folders = runs_in(directory)
@@ -141,5 +148,5 @@ def _stored(directory: Path) -> list[StoredResult]:
     return [read_result(folder) for folder in runs_in(directory)]
 
 
-def _comparison(stored: list[StoredResult], **shown: Any) -> TextTable:
-    return comparison_of_runs([(each.config, each.result) for each in stored], **shown)
+def _results(stored: list[StoredResult]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    return results_of_runs([(each.config, each.result) for each in stored])

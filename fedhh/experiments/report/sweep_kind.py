@@ -16,12 +16,15 @@ from fedhh.experiments.report.tables import (
     TABLES,
     at_one_epsilon,
     brief_table,
+    chosen_table,
     made_table,
     make_table,
+    named_choice,
     usual_table,
 )
 from fedhh.experiments.study.kinds import (
     Asked,
+    Chosen,
     Drawing,
     Drawn,
     Kind,
@@ -37,6 +40,7 @@ from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP
 from fedhh.experiments.sweep.comparison import (
     DEFAULT_COMPARISON,
+    axes_of,
     comparison_at,
     comparison_of,
     with_chosen,
@@ -67,6 +71,7 @@ class SweepKind(Kind):
     noun = "sweep"
     command = "sweep"
     begun = SWEEP_FILE
+    has_more = True
     has_settings = True
 
     def takes(self, table: dict[str, Any]) -> bool:
@@ -125,7 +130,11 @@ class SweepKind(Kind):
     def table(self, directory: Path) -> TextTable:
         """Return the table that fits what varies."""
         results = read_timed_results(directory)
-        return made_table(usual_table(*results), *results)
+        usual = usual_table(*results)
+        return made_table(usual if usual.startswith("gboard") else "summary", *results)
+
+    def chosen_table(self, directory: Path, chosen: Chosen) -> TextTable:
+        return chosen_table(*read_timed_results(directory), chosen)
 
     def named_table(self, directory: Path, name: str) -> TextTable:
         return make_table(name, directory)
@@ -174,8 +183,10 @@ class ComparisonKind(SweepKind):
         table = comparison_of(table, origin, settings=request.settings)
         if protocols := request.options.get("protocols"):
             table = with_chosen(table, protocols)
-        at = request.options.get("at")
-        return table if at is None else comparison_at(table, at)
+        if (at := request.options.get("at")) is not None:
+            table = comparison_at(table, at)
+        named_choice(request.options.get("chosen", Chosen()), axes_of(table))
+        return table
 
     def brief(self, directory: Path) -> Iterator[Part]:
         """Yield what failed, the table of one epsilon, and where the files are."""

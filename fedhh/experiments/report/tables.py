@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,17 @@ from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report import gboard
 from fedhh.experiments.report.comparison import METRIC, comparison_table
 from fedhh.experiments.report.measures import (
+    TOP,
+    metric_names,
     note_of,
     points_with_interval,
     record_of,
     setting_text,
 )
+from fedhh.experiments.study.kinds import Chosen
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
-from fedhh.experiments.sweep.columns import EXTRA, varied_settings
+from fedhh.experiments.sweep.columns import EXTRA, is_numeric, varied_settings
 from fedhh.experiments.sweep.directory import base_config, read_timed_results
 from fedhh.experiments.sweep.execution import metric_text
 from fedhh.experiments.sweep.intervals import (
@@ -30,9 +33,11 @@ from fedhh.experiments.sweep.intervals import (
     sampling_gains,
     summarize,
 )
-from fedhh.validation import InputError, require_choice
+from fedhh.validation import InputError, did_you_mean, require_choice
+from fedhh.validation import shown as shown_name
 
-_METRICS = ("coverage", "precision", "recall", "f1")
+MAIN_METRICS = ("coverage", "precision", "discovered", "central_epsilon_user_before_run")
+_USUAL = Chosen()
 
 _EPSILON = "privacy.local_epsilon"
 _MOST_ROWS = 30
@@ -58,17 +63,71 @@ def usual_table(table: pd.DataFrame, description: dict[str, Any]) -> str:
     return gboard.fitting_table(table, description) or "summary"
 
 
-def _summary(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return every setting with its metrics; cells outside the grid are rows of their own."""
+def chosen_table(
+    table: pd.DataFrame, description: dict[str, Any], chosen: Chosen = _USUAL
+) -> TextTable:
+    """Return settings with metrics; cells outside the grid are rows of their own."""
     axes = [path for path in description["axes"] if path in table]
-    keyed, shown = _labeled(table, axes)
+    numbers = [name for name in map(str, table) if name not in axes and is_numeric(table, name)]
+    chosen = named_choice(chosen, axes, numbers)
+    keyed, shown = _labeled(table, axes) if EXTRA in table else (table, axes)
     return comparison_table(
         keyed,
-        {**description, "axes": [*axes, EXTRA]},
-        metrics=_METRICS,
-        rows=shown,
-        columns=METRIC,
+        {**description, "axes": [*shown, *axes, EXTRA]},
+        metrics=chosen.metrics or MAIN_METRICS,
+        rows=chosen.rows or [path for path in shown if path != chosen.columns],
+        columns=chosen.columns or METRIC,
     )
+
+
+def named_choice(
+    chosen: Chosen, axes: Sequence[str], metrics: Sequence[str] | None = None
+) -> Chosen:
+    """Return a choice with the columns of results in place of what a user calls them.
+
+    Args:
+        chosen: Names are columns, the last parts of their paths, or what tables call them.
+        axes: Columns of the settings, and "protocol".
+        metrics: Columns of numbers; None before a run: any column of numbers that it may leave.
+
+    Raises:
+        InputError: A name is none of them, or stands in two places.
+    """
+    known = {METRIC: METRIC}
+    for path in axes:
+        known |= dict.fromkeys((short_label(path), path.rpartition(".")[2], path), path)
+    names = metric_names(metrics)
+    labels = {label: column for column, label in names.items()}
+    places = [
+        _known(name, known, "row or column")
+        for name in (*chosen.rows, chosen.columns or "")
+        if name
+    ]
+    if len(set(places)) < len(places):
+        raise InputError(f"Expected each of --rows and --columns once, got {', '.join(places)}.")
+    columns = places.pop() if chosen.columns else None
+    if METRIC in places:
+        # Measures are the last label, where they are no columns.
+        places.remove(METRIC)
+        columns = columns or PROTOCOL
+    return Chosen(
+        metrics=[
+            name
+            if metrics is None and TOP.fullmatch(name)
+            else _known(name, labels | {each: each for each in names}, "metric")
+            for name in chosen.metrics
+        ],
+        rows=places,
+        columns=columns,
+    )
+
+
+def _known(name: str, known: dict[str, str], what: str) -> str:
+    """Return the column of a name; errors list columns alone."""
+    if name not in known:
+        columns = dict.fromkeys(known.values())
+        raise InputError(f"Unknown {what} {shown_name(name)}{did_you_mean(name, columns)}")
+    return known[name]
 
 
 def _labeled(table: pd.DataFrame, axes: list[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -160,22 +219,20 @@ def brief_table(done: pd.DataFrame, description: dict[str, Any]) -> TextTable:
 
 
 def at_one_epsilon(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
-    """Return the comparison at the configuration's own epsilon, or else the largest one."""
+    """Return the protocols at the configuration's own epsilon, or else the largest one."""
     if _EPSILON not in description["axes"] or table[_EPSILON].nunique() == 1:
-        return comparison_table(table, description)
+        return chosen_table(table, description)
     base = base_config(description)
     own = None if base is None else base.privacy.local_epsilon
     epsilon = own if (table[_EPSILON] == own).any() else table[_EPSILON].max()
-    compared = comparison_table(
-        table[table[_EPSILON] == epsilon],
-        {**description, "axes": [path for path in description["axes"] if path != _EPSILON]},
-    )
+    axes = [path for path in description["axes"] if path != _EPSILON]
+    at_one = chosen_table(table[table[_EPSILON] == epsilon], {**description, "axes": axes})
     note = f"Local epsilon {epsilon:g} per contribution; comparison.md has the others."
-    return replace(compared, note=f"{note} {compared.note}")
+    return replace(at_one, note=f"{note} {at_one.note}")
 
 
 TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {
-    "summary": _summary,
+    "summary": chosen_table,
     "gboard-table1": gboard.table_1,
     "gboard-figure1": gboard.figure_1,
     "sampling": _sampling,

@@ -68,12 +68,34 @@ class Asked:
     """What a user asks of the tables.
 
     Attributes:
+        everything: Whether all tables are printed, not the main one alone.
         words: Discovered words to list.
         second_opinion: Whether epsilons are held against dp-accounting's bounds.
     """
 
+    everything: bool = False
     words: int = 20
     second_opinion: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """What a user wants the main table to have.
+
+    Attributes:
+        metrics: Columns of results; the usual ones if empty.
+        rows: Settings, "protocol" or "metric", whose values name the rows, the first outermost.
+        columns: What has a column for each value; "metric" if None.
+    """
+
+    metrics: Sequence[str] = ()
+    rows: Sequence[str] = ()
+    columns: str | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything is chosen."""
+        return bool(self.metrics or self.rows or self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +173,7 @@ class Kind(ABC):
         begun: A file that stands in its directory from the beginning; empty if none tells.
         width: Cells of a line of its tables where no terminal says how wide it is.
         brief_width: The same of what is printed at the end of a run; 80, for tables too, if None.
+        has_more: Whether more is printed of it than its main table, if all is asked for.
         has_second_opinion: Whether its epsilons can be held against dp-accounting's bounds.
         has_settings: Whether its figures can be chosen by settings and metrics.
         is_laid_over: Whether two of its directories have a page together.
@@ -162,6 +185,7 @@ class Kind(ABC):
     begun: ClassVar[str] = ""
     width: ClassVar[int] = 132
     brief_width: ClassVar[int | None] = None
+    has_more: ClassVar[bool] = False
     has_second_opinion: ClassVar[bool] = False
     has_settings: ClassVar[bool] = False
     is_laid_over: ClassVar[bool] = False
@@ -191,9 +215,11 @@ class Kind(ABC):
         return self.whole(directory, Asked())
 
     def whole(self, directory: Path, asked: Asked) -> Iterable[Part]:
-        """Yield all that is printed of it, and the lines on its files."""
-        yield from self.parts(directory, asked)
+        """Yield what is printed of it, and the lines on its files."""
+        yield from self.shown(directory, asked)
         yield Line(f"Files: {directory}", is_whole=True)
+        if self.has_more and not asked.everything:
+            yield all_tables(directory)
         for line in self.closing_lines(directory):
             yield Line(line, is_whole=True)
 
@@ -205,12 +231,24 @@ class Kind(ABC):
     def table(self, directory: Path) -> TextTable:
         """Return the table that says most."""
 
+    def chosen_table(self, directory: Path, chosen: Chosen) -> TextTable:
+        """Return the table of what is chosen; InputError if the results have no such thing."""
+        raise InputError(
+            "Expected --metric, --rows and --columns with the directory of a run or a sweep, got "
+            f"{directory}, which holds a {self.noun}."
+        )
+
     def named_table(self, directory: Path, name: str) -> TextTable:
         """Return the table of a name."""
         raise InputError(
             f"Expected a table's name with a sweep's directory only, got {shown(name)} with "
             f"{directory}, which has one table: main."
         )
+
+    def shown(self, directory: Path, asked: Asked) -> Iterable[Part]:
+        """Return its main table, or all that there is, as asked."""
+        has_less = self.has_more and not asked.everything
+        return (self.table(directory),) if has_less else self.parts(directory, asked)
 
     def parts(self, directory: Path, asked: Asked) -> Iterable[Part]:
         """Return all that is printed of it, in order."""
@@ -250,10 +288,15 @@ def places(directory: Path, *, has_settings: bool = False) -> Iterator[Line]:
     """
     quoted = shlex.quote(str(directory))
     yield Line(f"Files: {directory}", is_whole=True)
-    yield Line(f"All tables: fedhh show {quoted}", is_whole=True)
+    yield all_tables(directory)
     if has_settings:
         yield Line(f"Figures by other settings: fedhh plot {quoted}", is_whole=True)
     yield Line(f"A page to explore: fedhh report {quoted}", is_whole=True)
+
+
+def all_tables(directory: Path) -> Line:
+    """Return how to see all tables of a result."""
+    return Line(f"All tables: fedhh show {shlex.quote(str(directory))} --all", is_whole=True)
 
 
 def find(name: str) -> Kind:

@@ -96,6 +96,15 @@ def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {**table, SWEEP: {**table[SWEEP], _PROTOCOLS: chosen}}
 
 
+def axes_of(table: dict[str, Any]) -> list[str]:
+    """Return what varies in a comparison, as far as its table says it."""
+    sweep = _table(table, SWEEP)
+    linked = sweep.get("linked")
+    each = linked if isinstance(linked, list) else []
+    paths = [path for group in (_table(sweep, "axes"), *each) for path, _ in by_path(group)]
+    return [PROTOCOL, *paths]
+
+
 def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a table of a table; an empty one for other values, which are refused later."""
     inner = table.get(name)

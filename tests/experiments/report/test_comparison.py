@@ -15,7 +15,7 @@ import pytest
 from fedhh.experiments.config.built_in import SWEEPS, preset_text
 from fedhh.experiments.config.load import apply_settings, load_config
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.report.comparison import comparison_of_runs, comparison_table
+from fedhh.experiments.report.comparison import comparison_table, results_of_runs
 from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep.comparison import DEFAULT_COMPARISON, comparison_of
@@ -178,7 +178,7 @@ def test_runs_are_compared_with_their_own_numbers():
     ]  # fmt: skip
     config = load_config(settings=common)
     runs = [run_config(each, population) for each in (config, *config.of_baselines)]
-    table = comparison_of_runs(runs)
+    table = comparison_table(*results_of_runs(runs))
     assert table.columns == ("", "LDP TrieHH", "SFP")
     rows = rows_of(table)
     assert rows["coverage"] == tuple(f"{run.metrics.coverage:.1%}" for _, run in runs)
@@ -197,7 +197,7 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
             "execution.workers=0",
         ]
     )  # fmt: skip
-    table = comparison_of_runs([run_config(config, zipf_population(500))])
+    table = comparison_table(*results_of_runs([run_config(config, zipf_population(500))]))
     assert rows_of(table)["central epsilon after the run, item"] == ("inf",)
 
 

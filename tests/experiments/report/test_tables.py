@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from fedhh.experiments.report.sweep_lines import draw_metric
-from fedhh.experiments.report.tables import make_table
+from fedhh.experiments.report.tables import chosen_table, make_table
+from fedhh.experiments.study.kinds import Chosen
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.columns import Layout, choose_layout
 from fedhh.experiments.sweep.directory import read_labeled_results, write_record, write_tables
@@ -119,7 +120,7 @@ FEWER = "eta_max 50, clients per layer auto"
 )  # fmt: skip
 def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows):
     table = make_table("summary", made(tmp_path / "a", text))
-    assert table.columns == (*columns, "coverage", "precision")
+    assert table.columns == (*columns, "coverage", "precision", "words")
     assert [(*row[:2], row[2].split()[0]) for row in table.rows] == rows
     assert table.note.startswith("Mean ± half the 95 % t interval over seeds (3). ")
 
@@ -238,6 +239,46 @@ def test_a_metric_that_cannot_be_drawn_is_refused(tmp_path, metric: str, text: s
     assert files_of(directory, metrics=["discovered"])
 
 
+def chosen(directory: Path, **names) -> TextTable:
+    return chosen_table(*read_labeled_results(directory), Chosen(**names))
+
+
+def test_a_table_of_two_settings_is_made_in_one_call(tmp_path):
+    directory = made(tmp_path / "a", EPSILONS + '"protocol.eta_max" = [50, 100]\n')
+    table = chosen(directory, metrics=["coverage"], rows=["epsilon"], columns="eta_max")
+    assert table.columns == ("epsilon", "eta_max 50", "eta_max 100")
+    assert [row[0] for row in table.rows] == ["4", "6", "8"]
+    assert [row[2].split()[0] for row in table.rows] == ["23.1%", "27.1%", "31.1%"]
+    assert table.title.endswith(": coverage")
+    two = chosen(directory, metrics=["coverage", "words"], columns="local_epsilon")
+    assert two.columns == ("eta_max", "", "epsilon 4", "epsilon 6", "epsilon 8")
+    assert [row[:2] for row in two.rows] == [
+        (eta, label) for eta in ("50", "100") for label in ("coverage", "words")
+    ]
+    # A setting outside the grid is no part of any mean.
+    beside = made(tmp_path / "b", EPSILONS + NO_LDP)
+    by_epsilon = chosen(beside, metrics=["coverage"], rows=["epsilon"])
+    assert len(by_epsilon.rows) == 4
+    # LaTeX has a column for each of the usual metrics, and no more.
+    latex = chosen(directory).render("latex")
+    assert "{llrrr}" in latex
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"metrics": ["nosuch"]}, "Unknown metric 'nosuch'. Known: coverage, discovered, prec"),
+        ({"metrics": ["coverge"]}, "did you mean 'coverage'"),
+        ({"rows": ["eta"]}, "Unknown row or column 'eta'. Known: metric, privacy.local_epsilon."),
+        ({"rows": ["epsilon"], "columns": "epsilon"}, "each of --rows and --columns once"),
+    ],
+)
+def test_what_a_table_cannot_show_is_one_line_with_the_known_names(tmp_path, names, message):
+    with pytest.raises(InputError, match=message) as raised:
+        chosen(made(tmp_path / "a", EPSILONS), **names)
+    assert "\n" not in str(raised.value)
+
+
 def test_an_infinite_epsilon_next_to_the_grid_has_no_line(tmp_path):
     table, _ = read_labeled_results(made(tmp_path / "a", EPSILONS + NO_LDP + RANDOM))
     table["central_epsilon"] = np.where(table["extra"] == "no LDP (true counts)", np.inf, 1.0)
@@ -303,6 +344,7 @@ def test_csv_has_one_row_per_setting_with_plain_numbers(tmp_path):
     assert list(table.columns) == [
         EPSILON, "protocol.oracle", "seeds", "coverage_mean", "coverage_low", "coverage_high",
         "precision_mean", "precision_low", "precision_high",
+        "discovered_mean", "discovered_low", "discovered_high",
     ]  # fmt: skip
     assert table[EPSILON].tolist()[:3] == [4, 6, 8]
     assert np.isnan(table[EPSILON][3])  # without a randomizer there is no epsilon

@@ -11,7 +11,7 @@ import pytest
 
 from fedhh.accounting import NotApplicable, paper_subset_size, shuffle_epsilon, triehh_epsilon
 from fedhh.experiments.config.labels import round_up
-from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.comparison import comparison_table, results_of_runs
 from fedhh.experiments.report.run_figures import of_whom
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run.directory import result_record
@@ -428,7 +428,7 @@ def test_every_view_shows_what_holds_before_the_run_next_to_what_happened():
     line = privacy_sentence(result)
     assert line.startswith(f"Privacy: epsilon {item[0]} at item level")
     assert f"before the run ({item[1]} and " in line
-    table = comparison_of_runs([(config, result)])
+    table = comparison_table(*results_of_runs([(config, result)]))
     labels = [cells[0] for cells in table.rows if cells[0].startswith("central epsilon")]
     assert labels == [
         f"central epsilon {when} the run, {unit}"

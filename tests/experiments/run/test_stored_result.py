@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fedhh.experiments.config.load import load_config
-from fedhh.experiments.report.comparison import comparison_of_runs
+from fedhh.experiments.report.comparison import comparison_table, results_of_runs
 from fedhh.experiments.report.run_kind import RunKind
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import directory as output
@@ -80,8 +80,8 @@ def test_what_is_read_is_what_was_written(tmp_path, settings):
     pd.testing.assert_frame_equal(again.discoveries, result.discoveries)
     pd.testing.assert_frame_equal(again.layers, result.layers)
     assert summary_rows(again) == summary_rows(result)
-    table = comparison_of_runs([(config, result)])
-    same = comparison_of_runs([(stored.config, again)])
+    table = comparison_table(*results_of_runs([(config, result)]))
+    same = comparison_table(*results_of_runs([(stored.config, again)]))
     # As text, since bounds that are missing are NaN, which is not equal to itself.
     assert repr(same) == repr(table)
     record = output.result_record(again, stored.config, stored.known_words)
