@@ -16,6 +16,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.prepared import (
     MANIFEST,
     SCHEMAS,
+    Columns,
     PreparedPopulation,
     open_prepared,
     verify,
@@ -208,6 +209,22 @@ def test_a_file_of_another_size_is_refused_before_it_is_mapped(copy, name):
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_a_file_of_the_same_size_with_another_content_is_refused_unless_it_is_large(
+    copy, name, monkeypatch
+):
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damag"):
+        open_prepared(copy)
+    monkeypatch.setattr("fedhh.clients.populations.prepared._LARGEST_CHECKED", len(content) - 1)
+    assert open_prepared(copy).num_clients == CLIENTS
+    with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damag"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_verification_sees_every_byte(copy, name):
     verify(copy)
     path = copy / name
@@ -236,7 +253,10 @@ def test_columns_that_contradict_each_other_are_refused_where_they_are_read(copy
     with pa.memory_map(str(copy / name)) as source:
         size = pa.ipc.open_file(source).get_batch(0).num_rows
     replaced(copy / name, **{column: make(size) for column, make in changes.items()})
-    population = open_prepared(copy)
+    with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damaged"):
+        open_prepared(copy)
+    # As nodes open it, and everybody opens large files.
+    population = PreparedPopulation(Columns(copy))
     with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damaged"):
         population.block(np.arange(100))
     with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damaged"):
@@ -289,7 +309,7 @@ def test_flipped_bytes_are_refused_or_read_as_numbers(copy):
             damaged[place] ^= int(rng.integers(1, 256))
             path.write_bytes(damaged)
             try:
-                population = open_prepared(copy)
+                population = PreparedPopulation(Columns(copy))
                 population.block(np.arange(CLIENTS))
                 population.lexicon.ids(["lol"])
             except InputError:
