@@ -24,11 +24,14 @@ class _StandardError(logging.Handler):
 
 
 def log_from(level: int) -> None:
-    """Show what fedhh logs from a level on, on standard error."""
+    """Show what fedhh logs from a level on, on standard error; of others, warnings with `-v`."""
     logger = logging.getLogger(_LOGGER)
     logger.setLevel(level)
     if not any(isinstance(handler, _StandardError) for handler in logger.handlers):
         logger.addHandler(_StandardError())
+    # Figures come out the same where its directory cannot be written, which it says in two lines.
+    others = logging.getLogger("matplotlib")
+    others.setLevel(logging.ERROR if level > logging.INFO else logging.WARNING)
 
 
 def is_verbose() -> bool:
