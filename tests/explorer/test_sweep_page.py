@@ -55,6 +55,27 @@ def opened(page, directory):
     page.quiet(file.as_uri())
 
 
+def test_drawing_for_a_width_raises_no_error(page, directory):
+    heard = "window.errors = []; addEventListener('error', (event) => errors.push(event.message))"
+    script = page.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": heard})
+    page.size(1400)
+    page.open(directory / "report.html", ready=".plot svg [data-points] > *")
+    page.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    drawn = (
+        "return Math.max(...[...document.querySelectorAll('.plot svg')]"
+        ".map((it) => it.getBoundingClientRect().width))"
+    )
+    before = page.script(drawn)
+    page.size(390)
+    assert page.wait(lambda: page.script(drawn) < before)
+    # A notice that was not delivered is raised in the frame after.
+    page.script(
+        "window.passed = 0; requestAnimationFrame(() => requestAnimationFrame(() => passed = 1))"
+    )
+    assert page.wait(lambda: page.script("return window.passed"))
+    assert page.script("return window.errors") == []
+
+
 def labels(page, within: str = "") -> list[str]:
     return page.script(
         "return [...document.querySelectorAll(arguments[0])].map((it) => it.ariaLabel)",

@@ -92,7 +92,8 @@ export function bdi(text) {
 }
 
 /**
- * Call a function when an element gets another width, and when it gets its first.
+ * Call a function when an element gets another width, and when it gets its first; in the next frame,
+ * since what it draws has sizes of its own, which are not to be told within the same one.
  * @param {Element} element
  * @param {() => void} then
  */
@@ -100,7 +101,7 @@ export function onResize(element, then) {
   let before = 0;
   new ResizeObserver(() => {
     const width = element.clientWidth;
-    if (width && width !== before) then();
+    if (width && width !== before) requestAnimationFrame(then);
     before = width;
   }).observe(element);
 }
