@@ -78,3 +78,13 @@ class SendsInstead:
         wrong = np.flatnonzero(rng.random(len(values)) < self._share)
         reports[wrong] = self._sent(reports[wrong], values[wrong])
         return reports
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellsByItsLength(SubsetSelection):
+    """Subset Selection whose report alone is longer for larger values, in their upper half."""
+
+    def privatize(self, values, *, rng):
+        reports = super().privatize(values, rng=rng)
+        more = int(values.max() >= self.domain_size // 2) if len(values) == 1 else 0
+        return np.pad(reports, ((0, 0), (0, more)), constant_values=self.domain_size)

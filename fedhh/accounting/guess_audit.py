@@ -10,10 +10,11 @@ differentially private protocols: an auditing perspective", PoPETs.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,9 @@ _CHOOSING_ERROR = 1e-6
 FEWEST_REPORTS = 32
 _MESSAGES, _FEWEST_MESSAGES = 1_000_000, 2_000
 _LARGEST_SAMPLE_BITS = 2e9
+_FEWEST_ALONE, _MOST_ALONE = 2, 64
+"""Reports of each value that are drawn alone."""
+_MOST_FORMS = 20_000
 _MOST_VALUES = 32
 _FEW_VALUES = 4
 _REPORTS_AT_ONCE = 20_000
@@ -214,6 +218,10 @@ def audit_oracle(
     this module. The stated distribution only suggests guesses: where the code departs
     from it, the bound holds all the same.
 
+    Reports are drawn many at once, and some of each value alone: arrays of many have one size,
+    whatever a device sends. Where one alone has another size or type than `report_form` states,
+    values are guessed by that, from reports that are all drawn alone.
+
     Args:
         oracle: Any oracle.
         num_samples: Reports in all, at least 32; a quarter of them teaches and chooses.
@@ -223,7 +231,8 @@ def audit_oracle(
         confidence: In (0, 1): an honest oracle's bound is above its epsilon with at most the rest.
 
     Raises:
-        InputError: An argument is out of range.
+        InputError: An argument is out of range, or reports have another size or type than stated,
+            by which no more can be guessed than the stated epsilon allows.
     """
     sets = value_sets(oracle.domain_size) if values is None else [list(values)]
     for value in itertools.chain.from_iterable(sets):
@@ -232,11 +241,23 @@ def audit_oracle(
                 f"Expected 0 <= value < domain_size={oracle.domain_size}, got value={value!r}."
             )
 
+    each = max(_FEWEST_ALONE, min(_MOST_ALONE, num_samples // 256))
+    held = np.repeat(np.unique(np.concatenate(sets)), each)
+    # By a copy, so that what follows has the same coins.
+    other = _other_form(oracle, held, rng=copy.deepcopy(rng))
+    if other is not None:
+        few = min(num_samples, _MOST_FORMS)
+        return _audit_forms(oracle, sets, other, few, rng=rng, confidence=confidence)
+
     def shows(held: Numbers, among: Sequence[int], *, rng: np.random.Generator) -> ShownReports:
         parts = []
         at_once, start = 16, 0
         while start < len(held):
             reports = oracle.privatize(held[start : start + at_once], rng=rng)
+            if oracle.report_form.flaw_of_array(reports) is not None:
+                raise InputError(
+                    f"Expected {_form_text(oracle, reports)} of {len(reports)} values."
+                )
             stated = np.stack([oracle.log_prob(reports, value) for value in among], axis=1)
             parts.append(ShownReports.of(stated, reports))
             start += len(reports)
@@ -253,6 +274,58 @@ def audit_oracle(
         rng=rng,
         confidence=confidence,
     )
+
+
+def _other_form(oracle: FrequencyOracle, held: Numbers, *, rng: np.random.Generator) -> str | None:
+    """Return what is wrong with a report of a value alone, by the oracle's `report_form`."""
+    for value in held:
+        report = oracle.privatize(np.array([value]), rng=rng)
+        if oracle.report_form.flaw_of_array(report) is not None:
+            return f"Expected {_form_text(oracle, report)} of value {value} alone."
+    return None
+
+
+def _form_text(oracle: FrequencyOracle, reports: npt.NDArray[Any]) -> str:
+    form = oracle.report_form
+    return (
+        f"reports of {type(oracle).__name__} of shape {form.shape} and type {form.dtype}, as "
+        f"report_form states, got shape {reports.shape[1:]} and type {reports.dtype}"
+    )
+
+
+def _audit_forms(
+    oracle: FrequencyOracle,
+    sets: Sequence[Sequence[int]],
+    other: str,
+    num_samples: int,
+    *,
+    rng: np.random.Generator,
+    confidence: float,
+) -> AuditResult:
+    """Return a lower bound by guesses that know sizes and types of reports drawn alone.
+
+    Raises:
+        InputError: With what is wrong, where the bound is not above what the oracle states.
+    """
+
+    def shows(held: Numbers, among: Sequence[int], *, rng: np.random.Generator) -> ShownReports:
+        forms = []
+        for value in held:
+            report = oracle.privatize(np.array([value]), rng=rng)
+            forms.append((report.size, report.ndim, report.dtype.num))
+        return ShownReports.of(np.zeros((len(held), len(among))), np.array(forms, dtype=np.int64))
+
+    found = audit_guesses(
+        shows,
+        sets,
+        given="nothing",
+        num_reports=num_samples,
+        rng=rng,
+        confidence=confidence,
+    )
+    if found.epsilon <= oracle.epsilon:
+        raise InputError(other)
+    return replace(found, event=f"size and type of a report alone: {found.event}")
 
 
 def messages_to_sample(oracle: FrequencyOracle) -> int:

@@ -25,6 +25,8 @@ def _made(oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator) 
     return oracle.privatize(values, rng=rng)
 
 
+_ALONE = 32
+"""Values whose reports are looked at alone."""
 _WAYS: dict[str, Callable[..., Reports]] = {"privatize": _made, "aggregate": _fused}
 """From values to what leaves a device."""
 
@@ -186,6 +188,12 @@ def _own_reports_are_accepted(oracle: FrequencyOracle, seed: int) -> None:
     check = check_reports(oracle, reports)
     refused = ", ".join(f"{count} {flaw}" for flaw, count in check.refused.items())
     expect(not refused, f"report_form refuses reports that privatize makes: {refused}")
+    # A device sends one alone, whose size must not follow from its value.
+    rng = np.random.default_rng(seed)
+    for value in np.unique(np.linspace(0, oracle.domain_size - 1, _ALONE).astype(np.int64)):
+        alone = oracle.privatize(np.array([value]), rng=rng)
+        refused = ", ".join(check_reports(oracle, alone).refused)
+        expect(not refused, f"report_form refuses a report of value {value} alone: {refused}")
     boxed = check_reports(oracle, reports.astype(object))
     expect(not boxed.accepted.any(), "reports are accepted as arrays of objects")
 

@@ -12,8 +12,9 @@ from scipy import stats
 from fedhh.accounting import audit_oracle
 from fedhh.accounting.guess_audit import messages_to_sample, value_sets
 from fedhh.oracles import OptimizedUnaryEncoding, OracleSpec, SubsetSelection, make_oracle
+from fedhh.validation import InputError
 from tests.thinned import thinned
-from tests.wrong_oracles import SendsInstead, SupportsItsValue
+from tests.wrong_oracles import SendsInstead, SupportsItsValue, TellsByItsLength
 
 NAMES = ("grr", "ss", "oue", "olh", "hcms")
 
@@ -53,6 +54,29 @@ def test_guesses_that_are_all_right_give_their_bound_by_hand():
     right = 0.01 ** (1 / 2_400)
     assert found.epsilon == pytest.approx(math.log(right / (1 - right)))
     assert found.largest_detectable == pytest.approx(found.epsilon)
+
+
+def test_a_length_that_tells_the_value_is_refuted():
+    oracle = TellsByItsLength(epsilon=2.0, domain_size=8)
+    # Of many at once, no report is longer than another.
+    assert SubsetSelection.privatize(oracle, np.arange(8), rng=np.random.default_rng(0)).shape == (
+        oracle.privatize(np.arange(8), rng=np.random.default_rng(0)).shape
+    )
+    found = audited(oracle, 1_000)
+    assert found.epsilon > 2.5
+    assert found.event.startswith("size and type of a report alone: ")
+
+
+def test_a_form_that_is_not_the_stated_one_is_said_where_it_tells_too_little():
+    oracle = TellsByItsLength(epsilon=9.0, domain_size=8)
+    with pytest.raises(
+        InputError, match=r"TellsByItsLength of shape \(\d,\) .* of value 4 alone\."
+    ):
+        audited(oracle, 400)
+    always = SendsInstead(oracle_of("ss", 1.0), 0.0, None)
+    always.privatize = lambda values, rng: np.zeros((len(values), 3), dtype=np.uint8)
+    with pytest.raises(InputError, match=r"got shape \(3,\) and type uint8 of value 0 alone\."):
+        audited(always, 400)
 
 
 @pytest.mark.parametrize("name", thinned([*NAMES, "cms"]))

@@ -134,6 +134,13 @@ class CanBeChanged(Grr):
         object.__setattr__(self, name, value)
 
 
+class TellsByItsLengthAlone(Grr):
+    def privatize(self, values, *, rng):
+        reports = super().privatize(values, rng=rng)
+        # As GRR, except that a report alone of the largest value has an axis more.
+        return reports[:, None] if list(values) == [self.domain_size - 1] else reports
+
+
 class RefusesItsLastReport(Grr):
     @property
     def report_form(self):
@@ -196,6 +203,7 @@ WRONG = {
     LessNoiseWithLessEpsilon: {"more_privacy_means_more_noise"},
     CanBeChanged: {"parameters_cannot_change"},
     RefusesItsLastReport: {"own_reports_are_accepted"},
+    TellsByItsLengthAlone: {"own_reports_are_accepted"},
 }
 
 
