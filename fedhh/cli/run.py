@@ -126,9 +126,18 @@ def compare(  # noqa: PLR0917
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Compare these protocols; repeatable: a name, as sfp, or a label of the list.",
+            help="Compare these protocols; repeatable: a label of the list, or a name, as sfp: the "
+            "first of the list, or its default settings.",
         ),
     ] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option(
+            "--as-published",
+            help="Compare LDP TrieHH, Adaptive TrieHH and SFP with published settings, in place of "
+            "best settings and one rule.",
+        ),
+    ] = False,
     at: Annotated[
         str | None,
         typer.Option(
@@ -162,12 +171,11 @@ def compare(  # noqa: PLR0917
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Run protocols on the same clients: one table, figures over epsilon.
+    """Run protocols on the same clients, with several seeds: one table, figures.
 
-    A source is a run's configuration, or a sweep that lists protocols.
-
-    Without options: LDP TrieHH (greedy, random; one pass, two), Adaptive TrieHH and Apple's SFP
-    (with CMS, with Subset Selection) on a chat population.
+    A source is a run's configuration or a sweep that lists protocols. Of a run, its protocol and
+    its baselines are compared; without baselines, or without a source, those of the default run.
+    For figures over epsilon: --set "privacy.local_epsilon=[4, 6, 8]".
 
     Example: fedhh compare --data words.parquet --seeds 3
     Example: fedhh compare --protocol adaptive-triehh --protocol pem
@@ -263,6 +271,7 @@ def _run(kind: str | None, given: dict[str, Any]) -> None:
         options={
             "protocols": tuple(given.get("protocol") or ()),
             "use_cases": tuple(given.get("use_cases") or ()),
+            "as_published": given.get("as_published", False),
             "at": given.get("at"),
             "chosen": chosen,
         },

@@ -152,7 +152,7 @@ def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
 
 def compared(command, *words: str, cwd=None) -> dict[str, set[str]]:
     """Return the cells of a comparison by protocol, in the order of the table."""
-    few = ("--seeds", "1", "--set", "sweep.axes.privacy.local_epsilon=[8]")
+    few = ("--seeds", "1", "--set", "privacy.local_epsilon=8")
     done = command("compare", *words, *few, "--dry-run", "--format", "json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     cells: dict[str, set[str]] = {}
@@ -166,12 +166,13 @@ def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command
     default = compared(command, cwd=tmp_path)
     labels = list(default)
     assert "Adaptive TrieHH" in labels
-    # Of a protocol that is listed, all that is listed; else its defaults.
+    assert labels == ["Adaptive TrieHH", "LDP TrieHH", "SFP"]
     chosen = compared(command, "--protocol", "sfp", "--protocol", "pem", "--protocol", labels[0])
-    assert list(chosen) == ["SFP, Apple's", "SFP, ss fragments", "PEM", labels[0]]
+    assert list(chosen) == ["SFP", "PEM", labels[0]]
     for label in chosen.keys() & default.keys():
         assert chosen[label] == default[label]
-    assert list(compared(command, "--protocol", "ldp-triehh")) == labels[:4]
+    assert list(compared(command, "--protocol", "ldp-triehh")) == ["LDP TrieHH"]
+    assert len(compared(command, "small", "--as-published")) == 7
     # A run's configuration has a longest word of its own.
     (tmp_path / "run.toml").write_text('[protocol]\nname = "ldp-triehh"\ndepth = 3\n')
     own = ("compare", "--config", "run.toml", "--protocol", "adaptive-triehh", "--seeds", "1")
@@ -234,7 +235,11 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
             (["--resume"], "Expected --out DIR with --resume"),
             (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
             (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
-            (["--protocol", "pen"], "Labels of the list: 'TrieHH greedy, 1 pass'; "),
+            (["--protocol", "pen"], "Labels of the list: 'Adaptive TrieHH'; 'LDP TrieHH'; 'SFP'."),
+            (
+                ["field-quick", "--as-published"],
+                "got preset field-quick, which lists its protocols",
+            ),
             (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
             (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
         ],

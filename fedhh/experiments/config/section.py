@@ -18,8 +18,11 @@ from fedhh.settings import alternatives, bounds_of, config_path, described, sett
 
 DEFAULT_PROTOCOL = "ldp-triehh"
 
+CONTRIBUTED = ("max_items", "sampler", "pad")
+"""What a client contributes."""
+
 SHARED_SETTINGS = (
-    *("max_items", "sampler", "pad"),
+    *CONTRIBUTED,
     *("false_discovery_rate", "anonymity_k", "validation_share"),
 )
 """What a client contributes, and by what rule words are returned: alike in a fair comparison."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from fedhh.experiments.config.built_in import DEFAULT_PRESET, RUNS
 from fedhh.experiments.config.load import apply_settings, use_data
 from fedhh.experiments.report.explorer.study_page import cell_runs, sweep_page
 from fedhh.experiments.report.tables import (
@@ -39,7 +40,6 @@ from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP
 from fedhh.experiments.sweep.comparison import (
-    DEFAULT_COMPARISON,
     axes_of,
     comparison_at,
     comparison_of,
@@ -170,7 +170,8 @@ class ComparisonKind(SweepKind):
 
     noun = "comparison"
     command = "compare"
-    default_source = DEFAULT_COMPARISON
+    default_source = DEFAULT_PRESET
+    also_presets = RUNS
     brief_width = 132
 
     def takes(self, table: dict[str, Any]) -> bool:
@@ -180,7 +181,12 @@ class ComparisonKind(SweepKind):
     def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
         """Return a sweep over protocols; options choose some, and one central epsilon for all."""
         table = super().changed(table, request, origin)
-        table = comparison_of(table, origin, settings=request.settings)
+        table = comparison_of(
+            table,
+            origin,
+            settings=request.settings,
+            as_published=request.options.get("as_published", False),
+        )
         if protocols := request.options.get("protocols"):
             table = with_chosen(table, protocols)
         if (at := request.options.get("at")) is not None:

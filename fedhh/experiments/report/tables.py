@@ -220,15 +220,16 @@ def brief_table(done: pd.DataFrame, description: dict[str, Any]) -> TextTable:
 
 def at_one_epsilon(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     """Return the protocols at the configuration's own epsilon, or else the largest one."""
-    if _EPSILON not in description["axes"] or table[_EPSILON].nunique() == 1:
+    if _EPSILON not in description["axes"]:
         return chosen_table(table, description)
     base = base_config(description)
     own = None if base is None else base.privacy.local_epsilon
     epsilon = own if (table[_EPSILON] == own).any() else table[_EPSILON].max()
     axes = [path for path in description["axes"] if path != _EPSILON]
     at_one = chosen_table(table[table[_EPSILON] == epsilon], {**description, "axes": axes})
-    note = f"Local epsilon {epsilon:g} per contribution; comparison.md has the others."
-    return replace(at_one, note=f"{note} {at_one.note}")
+    others = "; comparison.md has the others" if table[_EPSILON].nunique() > 1 else ""
+    note = f"Local epsilon {epsilon:g} per contribution{others}. {at_one.note}"
+    return replace(at_one, note=note)
 
 
 TABLES: dict[str, Callable[[pd.DataFrame, dict[str, Any]], TextTable]] = {

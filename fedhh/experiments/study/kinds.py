@@ -170,6 +170,7 @@ class Kind(ABC):
         noun: What a directory holds, after "a".
         command: The command that resumes it, without ``fedhh``.
         default_source: The preset that runs where no source is named; empty if one has to be.
+        also_presets: A folder of built-in configurations that it takes besides its own.
         begun: A file that stands in its directory from the beginning; empty if none tells.
         width: Cells of a line of its tables where no terminal says how wide it is.
         brief_width: The same of what is printed at the end of a run; 80, for tables too, if None.
@@ -182,6 +183,7 @@ class Kind(ABC):
     noun: ClassVar[str]
     command: ClassVar[str]
     default_source: ClassVar[str] = ""
+    also_presets: ClassVar[str] = ""
     begun: ClassVar[str] = ""
     width: ClassVar[int] = 132
     brief_width: ClassVar[int | None] = None

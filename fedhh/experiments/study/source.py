@@ -93,7 +93,9 @@ def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Stud
 
 def _preset(name: str, kind: str | None) -> str:
     if kind is not None:
-        return preset_text(name, KINDS[kind].presets)
+        also = find(kind).also_presets
+        is_other = also != "" and name in preset_names(also)
+        return preset_text(name, also if is_other else KINDS[kind].presets)
     homes = {each: folder for folder in COMMANDS for each in preset_names(folder)}
     if name not in homes:
         raise InputError(f"Unknown preset {name!r}{did_you_mean(name, homes)}")

@@ -7,15 +7,17 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from fedhh.experiments.config.built_in import SWEEPS, preset_text
-from fedhh.experiments.config.section import DEFAULT_PROTOCOL
+from fedhh.experiments.config.built_in import DEFAULT_PRESET, SWEEPS, preset_text
+from fedhh.experiments.config.load import BASELINE, listed_baselines
+from fedhh.experiments.config.section import CONTRIBUTED, DEFAULT_PROTOCOL, SHARED_SETTINGS
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
 from fedhh.experiments.sweep.central_target import TARGETS, target_named
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.validation import InputError, did_you_mean, shown
 
-DEFAULT_COMPARISON = "sfp-vs-triehh-quick"
+PUBLISHED = "sfp-vs-triehh-quick"
+"""The sweep whose protocols have the settings that were published."""
 
 _EPSILON = "privacy.local_epsilon"
 _PROTOCOLS, _DEPTH = "protocols", "depth"
@@ -23,47 +25,101 @@ _COHORT = f"{PROTOCOL}.{COHORT}"
 
 
 def comparison_of(
-    table: dict[str, Any], origin: str, *, settings: Sequence[str] = ()
+    table: dict[str, Any],
+    origin: str,
+    *,
+    settings: Sequence[str] = (),
+    as_published: bool = False,
 ) -> dict[str, Any]:
-    """Return a sweep's table; the configuration of a run gets the default comparison's protocols.
+    """Return a sweep's table; the configuration of a run compares what the run does.
 
-    Cohorts of such a run were chosen for one protocol; here each protocol asks everybody. A local
-    epsilon of the run, or one on the command line without an axis over it, is the axis.
+    That is its protocol and its baselines. Without baselines it gets the protocols of the default
+    run: their best settings, and one rule for the words that they return. Cohorts of such a run
+    were chosen for one protocol; here each protocol asks everybody. A local epsilon of the run, or
+    one on the command line without an axis over it, is the axis.
 
     Args:
         table: A configuration or a sweep, with the settings applied.
         origin: Names it in errors.
         settings: ``KEY=VALUE`` changes of the command line.
+        as_published: Whether a run's configuration gets the protocols of `PUBLISHED` instead.
     """
     changed = {setting.partition("=")[0].strip() for setting in settings}
     if _table(table, SWEEP).get(_PROTOCOLS):
+        if as_published:
+            raise InputError(
+                f"Expected --as-published with a run's configuration, got {origin}, which lists "
+                "its protocols; leave it out."
+            )
         given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
     else:
-        table = _with_protocols(table, origin, cohort_is_asked=_COHORT in changed)
+        table = _with_protocols(
+            table, origin, cohort_is_asked=_COHORT in changed, as_published=as_published
+        )
         given = "local_epsilon" in _table(table, "privacy")
     return _with_epsilon_axis(table) if given else table
 
 
-def _with_protocols(table: dict[str, Any], origin: str, *, cohort_is_asked: bool) -> dict[str, Any]:
+def _with_protocols(
+    table: dict[str, Any], origin: str, *, cohort_is_asked: bool, as_published: bool
+) -> dict[str, Any]:
     own = table.get(SWEEP, {})
     if not (isinstance(own, dict) and own.keys() <= {"seeds"}):
         raise InputError(
             f"{origin}: expected [sweep.protocols], the protocols to compare; for another sweep "
             "use fedhh sweep."
         )
-    default = tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
+    published = tomllib.loads(preset_text(PUBLISHED, SWEEPS))[SWEEP]
     protocol = dict(table.get(PROTOCOL, {}))
     if not cohort_is_asked:
         protocol.pop(COHORT, None)
-    kept = {key: part for key, part in table.items() if key != "baseline"}
-    # The longest word is the run's, not that of the default comparison.
-    longest = {_DEPTH: protocol[_DEPTH]} if _DEPTH in protocol else {}
+    title = published["title"]
+    own_name = {"name": protocol.get("name", DEFAULT_PROTOCOL)}
+    baselines = listed_baselines(table.get(BASELINE, "none"))
+    dropped = {COHORT, *CONTRIBUTED, *(key for key in SHARED_SETTINGS if key in protocol)}
+    if as_published:
+        listed, title = _published_for(protocol), f"{title}, as published"
+        # Samplers are what two of them differ in.
+        dropped = {"max_items", "pad"}
+    elif baselines:
+        listed, dropped = _labelled([own_name, *baselines]), set()
+    else:
+        default = tomllib.loads(preset_text(DEFAULT_PRESET))
+        listed = _labelled([default[PROTOCOL], *default[BASELINE]])
+    # What clients contribute and the longest word are the run's, and so is the rule it states.
+    said = {_DEPTH: protocol[_DEPTH]} if _DEPTH in protocol and dropped else {}
     listed = {
-        label: {key: value for key, value in each.items() if key != _DEPTH}
-        | (longest if _DEPTH in each else {})
-        for label, each in default[SWEEP][_PROTOCOLS].items()
+        label: {key: said.get(key, x) for key, x in each.items() if key not in dropped}
+        for label, each in listed.items()
     }
-    return {**kept, PROTOCOL: protocol, SWEEP: {**default[SWEEP], _PROTOCOLS: listed, **own}}
+    kept = {key: part for key, part in table.items() if key != BASELINE}
+    sweep = {**published, "title": title, _PROTOCOLS: listed, **own}
+    return {**kept, PROTOCOL: protocol, SWEEP: sweep}
+
+
+def _published_for(protocol: dict[str, Any]) -> dict[str, Any]:
+    """Return the published protocols; those that a run's own one stands for are changes to it."""
+    published = tomllib.loads(preset_text(PUBLISHED, SWEEPS))
+    listed: dict[str, Any] = published[SWEEP][_PROTOCOLS]
+    if protocol.get("name", DEFAULT_PROTOCOL) == DEFAULT_PROTOCOL:
+        return listed
+    return {
+        label: {**(published[PROTOCOL] if each["name"] == DEFAULT_PROTOCOL else {}), **each}
+        for label, each in listed.items()
+    }
+
+
+def _labelled(tables: Sequence[Any]) -> dict[str, Any]:
+    """Return protocols' tables by their titles; a second one of a title has a number."""
+    listed: dict[str, Any] = {}
+    for each in tables:
+        title = label = protocol_class(each["name"]).title
+        number = 1
+        while label in listed:
+            number += 1
+            label = f"{title} ({number})"
+        listed[label] = each
+    return listed
 
 
 def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -71,8 +127,8 @@ def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
     Args:
         table: A sweep with `[sweep.protocols]`.
-        names: Each a label of the list, or the name of a protocol: all of the list that are this
-            protocol, or with its default settings if the list has none.
+        names: Each a label of the list, or the name of a protocol: the first of the list that is
+            this protocol, or with its default settings if the list has none.
     """
     listed = _table(table[SWEEP], _PROTOCOLS)
     own = _table(table, PROTOCOL).get("name", DEFAULT_PROTOCOL)
@@ -87,12 +143,13 @@ def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
                 f"Unknown protocol {shown(name)}{did_you_mean(name, protocol_names())} "
                 f"Labels of the list: {labels}."
             )
-        same = {
-            label: each
+        same = (
+            (label, each)
             for label, each in listed.items()
             if isinstance(each, dict) and each.get("name", own) == name
-        }
-        chosen |= same or {protocol_class(name).title: {"name": name}}
+        )
+        label, each = next(same, (protocol_class(name).title, {"name": name}))
+        chosen[label] = each
     return {**table, SWEEP: {**table[SWEEP], _PROTOCOLS: chosen}}
 
 

@@ -18,7 +18,7 @@ from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.report.comparison import comparison_table, results_of_runs
 from fedhh.experiments.report.measures import SERVER_SECONDS
 from fedhh.experiments.run.run import run_config
-from fedhh.experiments.sweep.comparison import DEFAULT_COMPARISON, comparison_of
+from fedhh.experiments.sweep.comparison import PUBLISHED, comparison_of, with_chosen
 from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
 from fedhh.validation import InputError
@@ -207,7 +207,7 @@ def cells_of_one_seed(name: str) -> list[Cell]:
     return parse_sweep(table, name).to_run
 
 
-@pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", DEFAULT_COMPARISON])
+@pytest.mark.parametrize("name", ["sfp-vs-triehh", "sfp-vs-triehh-zipf", PUBLISHED])
 def test_presets_ask_the_same_clients_for_the_same_contributions(name):
     cells = [cell.config for cell in cells_of_one_seed(name)]
     assert len({cell.protocol.max_items for cell in cells}) == 1
@@ -264,18 +264,67 @@ def test_a_setting_that_follows_from_another_has_no_column_but_is_in_the_records
     assert {record["clients"] for record in table.records} == {5, 7}
 
 
+def sections_of(table, **options) -> dict:
+    """The protocols that are compared, as their settings are read."""
+    plan = parse_sweep(comparison_of(table, "mine.toml", **options), "mine.toml")
+    return {cell.protocol: cell.config.protocol for cell in plan.to_run}
+
+
 def test_a_runs_configuration_is_compared_by_the_default_protocols():
     table = {
         "population": {"source": "chat", "clients": 30_000},
-        "protocol": {"max_items": 3, "clients_per_layer": 500, "eta_max": 70},
-        "baseline": {"name": "sfp"},
+        "protocol": {"max_items": 3, "clients_per_layer": 500, "depth": 7},
     }
-    plan = parse_sweep(comparison_of(table, "mine.toml"), "mine.toml")
-    sections = {cell.protocol: cell.config.protocol for cell in plan.to_run}
-    assert len(sections) == 7
+    sections = sections_of(table)
+    assert list(sections) == ["Adaptive TrieHH", "LDP TrieHH", "SFP"]
     assert {section.max_items for section in sections.values()} == {3}
-    assert sections["TrieHH random, 2 passes"].eta_max == 70
-    assert sections["SFP, Apple's"].clients_per_layer == 30_000
+    assert {section.false_discovery_rate for section in sections.values()} == {0.05}
+    assert {section.depth for section in list(sections.values())[:2]} == {7}
+    assert sections["SFP"].fragment_oracle == "ss"
+    stated = {"name": "ldp-triehh", "false_discovery_rate": 0.1}
+    by_own_rule = sections_of({**table, "protocol": stated}).values()
+    assert {section.false_discovery_rate for section in by_own_rule} == {0.1}
+
+
+def test_a_run_and_a_comparison_have_the_same_protocols_by_one_rule():
+    table = tomllib.loads(preset_text("default"))
+    config = load_config()
+    run = [config.protocol, *(each.protocol for each in config.of_baselines)]
+    compared = sections_of(table).values()
+    assert [each.name for each in run] == [each.name for each in compared]
+    for one, other in zip(run, compared, strict=True):
+        # What is "auto" in one is decided in the other.
+        assert {k: v for k, v in one if v != "auto"}.items() <= dict(other).items()
+
+
+def test_the_published_settings_are_compared_on_request_and_named_in_the_title():
+    for name in ("default", "small"):
+        table = comparison_of(tomllib.loads(preset_text(name)), name, as_published=True)
+        assert table["sweep"]["title"] == "Protocols on the same clients, as published"
+        plan = parse_sweep(table, name)
+        sections = {cell.protocol: cell.config.protocol for cell in plan.to_run}
+        assert len(sections) == 7
+        assert sections["SFP, Apple's"].fragment_oracle == "cms"
+        assert sections["TrieHH greedy, 1 pass"].sampler == "greedy"
+        assert len({section.max_items for section in sections.values()}) == 1
+    with pytest.raises(InputError, match="Expected --as-published with a run's configuration"):
+        comparison_of(preset_table(), "field", as_published=True)
+
+
+def test_a_protocols_name_chooses_one_of_the_list():
+    table = preset_table()
+    chosen = with_chosen(table, ["ldp-triehh", "SFP, ss fragments", "pem"])
+    assert list(chosen["sweep"]["protocols"]) == [
+        "TrieHH greedy, 1 pass", "SFP, ss fragments", "PEM",
+    ]  # fmt: skip
+
+
+def test_two_baselines_of_one_protocol_have_two_labels():
+    both = [{"name": "sfp"}, {"name": "sfp", "length": 8}]
+    table = {"population": {"source": "chat", "clients": 30_000}, "baseline": both}
+    sections = sections_of(table)
+    assert list(sections) == ["LDP TrieHH", "SFP", "SFP (2)"]
+    assert sections["SFP (2)"].length == 8
 
 
 def test_a_sweep_without_protocols_is_no_comparison():
@@ -300,13 +349,13 @@ def run_table(**sections):
 
 
 def preset_table():
-    return tomllib.loads(preset_text(DEFAULT_COMPARISON, SWEEPS))
+    return tomllib.loads(preset_text(PUBLISHED, SWEEPS))
 
 
 def test_a_runs_configuration_takes_seeds():
     table = comparison_of(run_table(sweep={"seeds": 2}), "mine.toml")
     plan = parse_sweep(table, "mine.toml")
-    assert len({cell.protocol for cell in plan.cells}) == 7
+    assert len({cell.protocol for cell in plan.cells}) == 3
     assert {cell.config.seed for cell in plan.cells} == {0, 1}
 
 
