@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedhh.accounting.guarantees import UNITS
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.explorer.chunks import unpacked
 from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.report.explorer.run_page import names_of, run_page
@@ -87,6 +90,23 @@ def test_a_run_and_a_baseline_of_its_protocol_have_a_page(run, tmp_path):
         "LDP TrieHH (mine)",
         "LDP TrieHH (baseline)",
     ]
+
+
+def test_several_runs_are_compared_with_both_epsilons_of_each(run, pieces):
+    assert pieces["manifest"]["comparison"] is None
+    table = run_page([run, run]).manifest["comparison"]
+    assert table["columns"][4:] == [
+        *("item epsilon before the run", "item epsilon for this run"),
+        *("user epsilon before the run", "user epsilon for this run"),
+    ]
+    stated = json.loads((run / "result.json").read_text())["privacy"]["central_epsilon"]
+    epsilons = [
+        round_up(stated[unit][time]) for unit in UNITS for time in ("before_run", "after_run")
+    ]
+    coverage = pieces["manifest"]["runs"][0]["coverage"]
+    for name, row in zip("AB", table["rows"], strict=True):
+        assert row[:2] == [f"LDP TrieHH ({name})", f"{coverage:.1%}"]
+        assert row[4:] == epsilons
 
 
 def test_names_tell_runs_apart():

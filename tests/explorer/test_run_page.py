@@ -127,6 +127,20 @@ def test_every_guarantee_shows_its_theorem_and_assumptions_without_pointing(open
     assert min(map(len, reasons)) > 20, reasons
 
 
+def test_an_epsilon_has_a_column_before_the_run_and_one_for_this_run(opened):
+    cells = opened.script(
+        "return [...document.querySelectorAll('.claims')[0].querySelectorAll('tr:not(.reason)')]"
+        ".map((row) => [...row.cells].map((it) => it.textContent))"
+    )
+    head, *rows = cells
+    assert head == ["unit", "against", "before the run", "for this run", "delta"]
+    central = [row for row in rows if row[1] == "readers of results" and row[4]]
+    assert [row[0] for row in central] == ["item", "user"]
+    for row in central:
+        assert float(row[3]) <= float(row[2]), row
+        assert opened.cards()[f"central epsilon, {row[0]}"] == row[2]
+
+
 def test_the_numbers_and_guarantees_stand_above_all_tables_of_words(opened):
     order = opened.script(
         "return ['.cards', '.claims', '.icicle', '.words'].map((each) => "
@@ -211,6 +225,11 @@ def test_two_runs_are_laid_over_each_other(page, adaptive, ldp, tmp_path):
     file = write_report(adaptive, ldp, out=tmp_path / "both.html")
     page.open(file, ready=".words tbody tr, .words tbody")
     page.has("Both found")
+    tops = page.script(
+        "return ['.comparison', '.tabs', '.cards'].map((each) => "
+        "document.querySelector(each).getBoundingClientRect().top)"
+    )
+    assert tops == sorted(tops)
     assert "Only" in page.text(".summary")
     page.choose("Show", "all")
     assert "plain" in page.text(".words tbody")
@@ -287,5 +306,5 @@ def test_what_fake_clients_pushed_has_a_color_and_their_votes_are_named(page, tm
     )
     last = rows[-1].split("\t")
     assert last[0].startswith("zzqqz")
-    assert re.fullmatch(r"[\d,]+ \([\d.]+ %\)", last[3]), last
+    assert re.fullmatch(r"[\d,]+ \([\d.]+%\)", last[3]), last
     page.quiet(written.as_uri())

@@ -68,7 +68,7 @@ def test_a_repeated_collection_has_its_periods_and_losses(page, months, width):
     shown = [each for each in labels(page) if each.startswith("first day")]
     assert len(shown) == len(periods) == 2
     for (_, row), each in zip(periods.iterrows(), shown, strict=True):
-        assert f"coverage of what was typed in the period {100 * row['coverage']:.1f} %" in each
+        assert f"coverage of what was typed in the period {row['coverage']:.1%}" in each
     losses = pd.read_parquet(months / "losses.parquet")
     assert page.cards()["local epsilon in a year"] == f"{losses['year_basic'][0]:g}"
     assert "Privacy loss of a device" in page.text()

@@ -90,7 +90,7 @@ def test_points_are_means_with_the_intervals_of_the_tables(opened, directory):
     shown = labels(opened)
     assert len(shown) == 4
     for row in summary.to_dict("records"):
-        mean, low, high = (f"{100 * row[name]:.1f} %" for name in ("mean", "low", "high"))
+        mean, low, high = (f"{row[name]:.1%}" for name in ("mean", "low", "high"))
         assert any(f"contributions {mean} [{low}, {high}]" in each for each in shown), (mean, shown)
     assert all("3 runs" in each and "mean also over" not in each for each in shown)
 

@@ -40,8 +40,10 @@ export function cardsOf(run) {
   for (const claim of run.privacy.claims) {
     if (!claim.best || claim.realised) continue;
     const who = claim.against === "server" ? "local epsilon" : "central epsilon";
+    const realised = run.privacy.claims.find((each) => each.best && each.realised && each.unit === claim.unit && each.against === claim.against);
+    const time = claim.against === "server" ? "" : `; before the run${realised ? `, ${realised.value} for this run` : ""}`;
     const delta = claim.delta && claim.delta !== "0" ? `, delta ${claim.delta}` : "";
-    cards.push({ label: `${who}, ${claim.unit}`, value: claim.value, note: `against ${claim.against === "server" ? "the server" : claim.against}${delta}` });
+    cards.push({ label: `${who}, ${claim.unit}`, value: claim.value, note: `against ${claim.against === "server" ? "the server" : claim.against}${delta}${time}` });
   }
   return cards;
 }

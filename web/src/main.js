@@ -2,7 +2,7 @@
 
 import { cardList, cardsOf } from "./cards.js";
 import { chunk, manifest, rowsOf } from "./data.js";
-import { el, fill } from "./dom.js";
+import { el, fill, section } from "./dom.js";
 import { follow } from "./live.js";
 import { Overlay } from "./overlay.js";
 import { RunView } from "./run.js";
@@ -37,7 +37,8 @@ function showRun(data) {
       el("div", {}, runs.length > 1 ? el("h2", {}, shown(run.name)) : null, cardList(cardsOf(run)), runs.length > 1 ? null : privacy(run)),
     );
     body.dataset.part = name === first ? "" : name;
-    fill(body, ...tops, data.measures ? measures(data.measures, name === "overlay") : null, view.element);
+    const all = data.measures && data.runs.length < 2 ? measures(data.measures) : null;
+    fill(body, ...tops, all, view.element);
     remember("tab", name === first ? "" : name);
     for (const tab of bar.children) {
       tab.setAttribute("aria-selected", `${/** @type {HTMLElement} */ (tab).dataset.view === name}`);
@@ -58,7 +59,10 @@ function showRun(data) {
 
   const status = el("p", { class: "live", role: "status" });
   status.hidden = !data.live;
-  fill(page, el("h1", {}, shown(data.title, 200)), status, bar, body);
+  const comparison = data.comparison
+    ? section("Comparison", null, el("div", { class: "comparison" }, textTable(data.comparison)), data.measures ? measures(data.measures) : null)
+    : null;
+  fill(page, el("h1", {}, shown(data.title, 200)), status, comparison, bar, body);
   tabs();
   const restore = () => {
     const said = recalled("tab") ?? first;
@@ -92,10 +96,9 @@ function showRun(data) {
 /**
  * Return every measure of the runs next to each other.
  * @param {import("./types.js").TextTable} table
- * @param {boolean} open
  */
-function measures(table, open) {
-  return el("details", { open }, el("summary", {}, "All measures"), textTable(table));
+function measures(table) {
+  return el("details", {}, el("summary", {}, "All measures"), textTable(table));
 }
 
 /**

@@ -5,7 +5,7 @@ import { SERIES, onScheme } from "./colors.js";
 import { choice, el, fill, onResize, section } from "./dom.js";
 import { saveButtons } from "./save.js";
 import { configuration, textTable } from "./tables.js";
-import { number, percent, shown } from "./text.js";
+import { formOf, number, shown } from "./text.js";
 import { rowsOf } from "./data.js";
 
 /** @typedef {import("./types.js").SweepManifest} SweepManifest */
@@ -147,7 +147,8 @@ export class SweepView {
     const { x, metric, color: by, facet } = this.chosen;
     const measured = this.isMeasured;
     const axes = this.page.axes.map((axis) => axis.path);
-    const share = this.page.metrics.find((each) => each.path === metric)?.share ?? false;
+    const measure = this.page.metrics.find((each) => each.path === metric);
+    const share = measure?.share ?? false;
     const keys = [...new Set((measured ? [by, facet, ...axes] : [x, by, facet]).filter(Boolean))];
     /** @type {Map<string, any[]>} */
     const groups = new Map();
@@ -156,7 +157,7 @@ export class SweepView {
       const key = JSON.stringify(keys.map((path) => row[path]));
       groups.set(key, [...(groups.get(key) ?? []), row]);
     }
-    const form = share ? percent : number;
+    const form = formOf(measure);
     return [...groups.values()].map((rows) => {
       const said = interval(rows.map((row) => row[metric]), share);
       const [row] = rows;
@@ -164,7 +165,7 @@ export class SweepView {
       const mixed = this.mixed(rows, keys);
       const lines = keys.map((path) => `${this.label(path)} ${valueText(row[path])}`);
       const place = measured ? interval(rows.map((each) => each[x]), false).mean : row[x];
-      if (measured) lines.push(`${this.label(x)} ${number(place)}`);
+      if (measured) lines.push(`${this.label(x)} ${formOf(this.page.metrics.find((each) => each.path === x))(place)}`);
       const runs = this.page.lead && rows.length === 1 ? [] : [`${number(rows.length)} ${this.page.lead ? "rows" : "runs"}${mixed ? `, a mean also over ${mixed}` : ""}`];
       return {
         x: place === null ? "none" : place,
@@ -272,7 +273,7 @@ export class SweepView {
     return Plot.plot({
       ...this.common(points),
       x: numeric
-        ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 && !this.isMeasured ? values : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
+        ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 && !this.isMeasured ? values : wide ? logTicks(values[0], values[values.length - 1]) : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
         : { label: this.label(this.chosen.x), type: "point", domain: values, tickFormat: (/** @type {any} */ value) => valueText(value) },
       y: { label: `\u2191 ${this.metricLabel()}${metric?.share ? ", %" : ""}`, grid: true, percent: metric?.share, nice: true, zero: new Set(points.map((point) => point.mean)).size === 1 },
       color: { domain: colors, range: SERIES, legend: colors.length > 1 },
@@ -288,7 +289,7 @@ export class SweepView {
   /** @param {Point[]} points */
   map(points) {
     const metric = this.page.metrics.find((each) => each.path === this.chosen.metric);
-    const form = metric?.share ? percent : number;
+    const form = formOf(metric);
     this.drawn = points;
     const facet = this.chosen.facet ? { fy: "facet" } : {};
     const means = points.map((point) => point.mean);
@@ -319,9 +320,9 @@ export class SweepView {
       return `${axis.label} ${values.join(", ")}`;
     });
     const metric = this.page.metrics.find((each) => each.path === this.chosen.metric);
-    const form = metric?.share ? percent : number;
+    const form = formOf(metric);
     if (this.page.lead) {
-      const said = point.rows.map((row) => this.page.metrics.map(({ path, label, share }) => `${label} ${(share ? percent : number)(row[path])}`).join("; "));
+      const said = point.rows.map((row) => this.page.metrics.map((each) => `${each.label} ${formOf(each)(row[each.path])}`).join("; "));
       fill(this.details, el("p", {}, el("strong", {}, settings.join(", "))), ...said.map((line) => el("p", {}, line)));
       return;
     }
@@ -368,6 +369,20 @@ function marked(mark) {
 /** @param {any} value */
 function valueText(value) {
   if (value === null || value === undefined) return "none";
-  return typeof value === "number" ? number(value) : shown(`${value}`, 40);
+  return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 9 }) : shown(`${value}`, 40);
 }
 
+/**
+ * Return what a reader expects on a logarithmic axis: powers of ten, with 2 and 5 times where these
+ * are few.
+ * @param {number} low
+ * @param {number} high
+ */
+function logTicks(low, high) {
+  const steps = high > 1_000 * low ? [1] : [1, 2, 5];
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const step of steps) ticks.push(Number(`${step}e${power}`));
+  }
+  return ticks.filter((tick) => tick >= low && tick <= high);
+}

@@ -40,7 +40,7 @@ export function privacy(run) {
   const others = claims.filter((claim) => !isFirst(claim));
   return section(
     `What ${shown(run.name)} can claim`,
-    "Each guarantee is against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by a swap. Below each stand its bound, theorem and assumptions.",
+    "Each guarantee is against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by a swap. Epsilons, or k, are the smallest valid ones: before the run for all that its plan allows, and for what this run did. Below each stand its bound, theorem and assumptions.",
     claimTable(claims.filter(isFirst)),
     others.length
       ? el("details", {}, el("summary", {}, `${others.length} further bounds on the same, larger or of other theorems`), claimTable(others))
@@ -49,9 +49,24 @@ export function privacy(run) {
   );
 }
 
+/**
+ * Return claims by what they are about: the smallest valid one before the run, and that for it.
+ * @param {Claim[]} claims
+ * @returns {Claim[][]}
+ */
+function paired(claims) {
+  /** @type {Map<string, Claim[]>} */
+  const groups = new Map();
+  claims.forEach((claim, i) => {
+    const key = claim.best ? `${claim.unit} ${claim.against}` : `${i}`;
+    groups.set(key, [...(groups.get(key) ?? []), claim]);
+  });
+  return [...groups.values()];
+}
+
 /** @param {Claim[]} claims */
 function claimTable(claims) {
-  const heads = ["unit", "against", "epsilon or k", "delta"];
+  const heads = ["unit", "against", "before the run", "for this run", "delta"];
   return el(
     "div",
     { class: "scroll claims" },
@@ -59,27 +74,33 @@ function claimTable(claims) {
       "table",
       {},
       el("thead", {}, el("tr", {}, heads.map((text, i) => el("th", { scope: "col", class: i < 2 ? "label" : null }, text)))),
-      claims.map((claim) => {
-        const marks = [claim.best ? "smallest valid" : "", claim.realised ? "for the domains of this run" : ""].filter(Boolean).join(", ");
+      paired(claims).map((group) => {
+        const [first] = group;
+        const before = group.find((claim) => !claim.realised);
+        // What holds before a run holds for it, too.
+        const after = group.find((claim) => claim.realised) ?? first;
         return el(
           "tbody",
           {},
           el(
             "tr",
-            { class: claim.best ? "best" : null },
-            el("td", { class: "label" }, claim.unit),
-            el("td", { class: "label" }, claim.against),
-            el("td", {}, claim.value),
-            el("td", {}, claim.delta),
+            { class: first.best ? "best" : null },
+            el("td", { class: "label" }, first.unit),
+            el("td", { class: "label" }, first.against),
+            el("td", {}, before ? before.value : "\u2013"),
+            el("td", {}, after.value),
+            el("td", {}, [...new Set(group.map((claim) => claim.delta))].join(", ")),
           ),
-          el(
-            "tr",
-            { class: "reason" },
+          group.map((claim) =>
             el(
-              "td",
-              { class: "label", colspan: heads.length },
-              `${claim.bound}${marks ? ` (${marks})` : ""}. `,
-              el("span", { class: "note" }, claim.theorem, claim.assumptions ? `: ${claim.assumptions}` : ""),
+              "tr",
+              { class: "reason" },
+              el(
+                "td",
+                { class: "label", colspan: heads.length },
+                `${claim.realised ? "For the domains of this run: " : ""}${claim.bound}. `,
+                el("span", { class: "note" }, claim.theorem, claim.assumptions ? `: ${claim.assumptions}` : ""),
+              ),
             ),
           ),
         );

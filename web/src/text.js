@@ -73,7 +73,27 @@ export function number(value) {
 
 /** @param {number | null | undefined} value */
 export function percent(value) {
-  return value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(1)} %`;
+  return value === null || value === undefined ? "\u2013" : `${(100 * value).toFixed(1)}%`;
+}
+
+/**
+ * Return an epsilon with three decimals, never smaller than it is, as a terminal shows it.
+ * @param {number | string | null | undefined} value
+ */
+export function epsilon(value) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return number(value);
+  // A mean of equal numbers may lie above them by its last digit.
+  return `${Math.ceil(value * 1e3 * (1 - 1e-12)) / 1e3}`;
+}
+
+/**
+ * Return how numbers of a metric are shown.
+ * @param {{path: string, share?: boolean} | undefined} metric
+ * @returns {(value: any) => string}
+ */
+export function formOf(metric) {
+  if (metric?.share) return percent;
+  return metric?.path.includes("epsilon") ? epsilon : number;
 }
 
 /** @param {number} value */

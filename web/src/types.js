@@ -75,6 +75,7 @@
  * @property {string} title
  * @property {Run[]} runs
  * @property {boolean} overlays Whether the reader asked for two runs, and sees both first.
+ * @property {TextTable | null} comparison Of several runs, the numbers that a reader wants first.
  * @property {TextTable | null} measures
  * @property {{nearest: number, sampled: number, missed: number}} sample
  * @property {number} [most] Candidates of a round on a live page.

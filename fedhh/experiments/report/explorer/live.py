@@ -38,6 +38,7 @@ def live_run(title: str) -> LiveServer:
         "overlays": False,
         "title": title,
         "runs": [],
+        "comparison": None,
         "measures": None,
         "sample": {"nearest": 0, "sampled": 0, "missed": 0},
         "most": MOST_CANDIDATES,

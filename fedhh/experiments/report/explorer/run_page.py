@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedhh.accounting.guarantees import UNITS
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.calendar import calendar_table
 from fedhh.experiments.report.comparison import comparison_table, numbers_of
@@ -23,6 +25,7 @@ from fedhh.experiments.report.run_tables import estimated_of
 from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.flat_result import flat_result
+from fedhh.experiments.run.privacy import central_before_run, central_epsilon
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import below_zero
 from fedhh.experiments.run.stored_result import read_record, read_result
@@ -77,13 +80,14 @@ def run_page(directories: Sequence[Path]) -> PageData:
         chunks.update(pieces | words)
     populations = [record["population"]["name"] for record in records]
     title = f"{' and '.join(names)} on {' and '.join(dict.fromkeys(populations))}"
-    table = _measures(names, records, [each.result for each in stored])
+    results = [each.result for each in stored]
     manifest = {
         "kind": "run",
         "overlays": len(directories) > 1,
         "title": title,
         "runs": runs,
-        "measures": plain_table(table),
+        "comparison": plain_table(_comparison(names, results)) if len(results) > 1 else None,
+        "measures": plain_table(_measures(names, records, results)),
         "sample": {
             "nearest": recording.NEAREST,
             "sampled": recording.SAMPLED,
@@ -166,6 +170,27 @@ def names_of(results: Sequence[RunResult], directories: Sequence[Path]) -> list[
     if len(set(folders)) < len(folders):
         folders = list(string.ascii_uppercase[: len(names)])
     return [f"{name} ({folder})" for name, folder in zip(names, folders, strict=True)]
+
+
+def _comparison(names: Sequence[str], runs: Sequence[RunResult]) -> TextTable:
+    """Return the few numbers of each run that a reader wants first, a row for each."""
+    heads = (PROTOCOL, "coverage", "precision", "words found")
+    times = {"before the run": central_before_run, "for this run": central_epsilon}
+    rows = []
+    for name, run in zip(names, runs, strict=True):
+        found = map(_share, (run.metrics.coverage, run.metrics.precision))
+        claimed = (round_up(of(run.privacy, unit)) for unit in UNITS for of in times.values())
+        rows.append((name, *found, f"{run.metrics.discovered:,}", *claimed))
+    return TextTable(
+        title="Comparison",
+        columns=(*heads, *(f"{unit} epsilon {time}" for unit in UNITS for time in times)),
+        rows=tuple(rows),
+        note="Epsilons are central: against readers of the results.",
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.1%}"
 
 
 def _measures(
