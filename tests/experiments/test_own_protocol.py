@@ -59,7 +59,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.slow("::test_a_rule_that_keeps_more_than_its_bound_ends_without_a_result")
 def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
     population = zipf_population(3_000)
     config = load_config(
@@ -96,7 +95,9 @@ def test_a_rule_that_keeps_more_than_its_bound_ends_without_a_result(folder, cap
     assert not (folder / "refused" / "result.json").exists()
 
 
-@pytest.mark.slow("::test_the_current_folder_serves_without_a_config")
+@pytest.mark.slow(
+    "tests/experiments/test_received_directory.py::test_code_outside_the_current_directory_or_of_others_is_asked_about"
+)
 def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(folder):
     call("run", "--config", "mine.toml", "--out", "first")
     (folder / "own_above_z.py").unlink()
@@ -111,7 +112,7 @@ def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(fo
     assert json.loads((folder / "first" / "result.json").read_text())["protocol"]["name"] == NAME
 
 
-@pytest.mark.slow("::test_its_plan_has_the_domains_of_its_own_bound")
+@pytest.mark.slow("::test_it_keeps_what_its_rule_says_and_checks_its_settings")
 def test_it_is_swept_over_its_own_setting_and_compared(folder):
     (folder / "sweep.toml").write_text(SWEPT)
     call("sweep", "sweep.toml", "--out", "swept")
@@ -128,7 +129,9 @@ def test_it_is_swept_over_its_own_setting_and_compared(folder):
     assert compared["protocol"].tolist() == ["own", "theirs"]
 
 
-@pytest.mark.slow("::test_its_plan_has_the_domains_of_its_own_bound")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or_by_cells(
     folder, shared_ray
 ):
@@ -148,7 +151,9 @@ def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or
     assert one == two
 
 
-@pytest.mark.slow("::test_the_current_folder_serves_without_a_config")
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_whatever_differs_is_refused_and_nothing_is_lost"
+)
 def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
     (folder / "sweep.toml").write_text(SWEPT)
     call("sweep", "sweep.toml", "--out", "one")

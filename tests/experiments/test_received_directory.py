@@ -106,7 +106,6 @@ READ = [
 ]
 
 
-@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 @pytest.mark.parametrize("command", thinned(READ, single=True), ids=" ".join)
 def test_a_directory_is_read_without_running_its_code(sent, received, command, capsys):
     call(*(received / part if (received / part).is_dir() else part for part in command))
@@ -116,7 +115,6 @@ def test_a_directory_is_read_without_running_its_code(sent, received, command, c
     assert "bottleneck" not in sys.modules
 
 
-@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, capsys):
     call("show", received / "run", "--all")
     shown = capsys.readouterr().out
@@ -138,7 +136,6 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     assert not (sent / MARK).exists()
 
 
-@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
 @pytest.mark.parametrize(
     "command",
     thinned(
@@ -190,14 +187,14 @@ def test_code_outside_the_current_directory_or_of_others_is_asked_about(
     assert not (sent / MARK).exists()
 
 
-@pytest.mark.slow("::test_code_outside_the_current_directory_or_of_others_is_asked_about")
+@pytest.mark.slow("::test_code_next_to_a_result_runs_with_trust_alone")
 def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, received):
     call("run", "--config", received / "run.toml", "--out", "new", "-q")
     assert (sent / MARK).exists()
     assert pd.read_parquet("new/discoveries.parquet").shape[0] > 0
 
 
-@pytest.mark.slow("::test_a_run_without_a_statement_is_refused_and_not_imported")
+@pytest.mark.slow("::test_a_directory_is_read_without_running_its_code")
 def test_a_folder_whose_code_nobody_names_is_never_imported_from(sent, received, tmp_path):
     (received / "plain.toml").write_text(RUN)
     call("run", "--config", received / "plain.toml", "--out", "new", "-q")

@@ -30,7 +30,26 @@ def found():
     return attack("small", settings=SMALL, vary=("privacy.local_epsilon=4,8",), runs=2)
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+FEW = (
+    "population.source=zipf", "population.clients=500", "population.known=none",
+    "protocol.depth=2", "protocol.clients_per_layer=auto",
+)  # fmt: skip
+
+
+def test_a_small_attack_finds_how_many_fakes_a_word_takes():
+    found = attack("small", settings=FEW, vary=("privacy.local_epsilon=8",), runs=1)
+    (one,) = found.each
+    assert one.settings == {"privacy.local_epsilon": "8"}
+    assert 1 <= one.needed(0.5).clients <= one.needed(0.95).clients <= one.most
+    assert one.num_clients == 500
+    doses = sorted(one.doses, key=lambda dose: dose.clients)
+    assert doses[0].found < doses[0].targets / 2 < doses[-1].found == doses[-1].targets
+    content = json.loads(json.dumps(found.to_dict()))
+    assert content["attacks"][0]["needed"]["0.5"]["clients"] == one.needed(0.5).clients
+    assert str(one.needed(0.95).clients) in found.table().render("csv").replace(",", "")
+
+
+@pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
 def test_more_privacy_needs_more_fake_clients_for_the_same_noise(found):
     at_4, at_8 = found.each
     assert (at_4.settings, at_8.settings) == (
@@ -45,7 +64,7 @@ def test_more_privacy_needs_more_fake_clients_for_the_same_noise(found):
         assert sum(dose.targets for dose in one.doses) > 50
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+@pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
 def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(found):
     honest = attack(
         "small", settings=(*SMALL, "privacy.local_epsilon=4"), strategy="input", runs=2
@@ -57,7 +76,7 @@ def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(foun
     assert "above 1,000" in AttackResult(population="p", each=(honest,)).table().render("csv")
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+@pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
 def test_json_and_table_say_the_same(found):
     content = json.loads(json.dumps(found.to_dict()))
     assert [one["needed"]["0.5"]["clients"] for one in content["attacks"]] == [
@@ -68,7 +87,7 @@ def test_json_and_table_say_the_same(found):
     assert str(found.each[0].needed(0.95).clients) in table.replace(",", "")
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+@pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
 def test_the_same_seed_finds_the_same(found):
     again = attack("small", settings=SMALL, vary=("privacy.local_epsilon=8",), runs=2)
     assert again.each[0].doses == found.each[1].doses
@@ -95,7 +114,9 @@ def test_all_means_the_sources_own_and_its_baselines():
         attack("small", protocols=("all",), runs=0)
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+@pytest.mark.slow(
+    "tests/experiments/attack/test_survival.py::test_gboards_layers_let_three_fake_devices_through"
+)
 def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
     settings = (*SMALL, "privacy.local_epsilon=6")
     measured = attack("small", settings=settings, runs=3).each[0]
@@ -125,7 +146,7 @@ def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
     assert survival(cuts, fakes=half // 2, num_clients=20_000) < 0.1
 
 
-@pytest.mark.slow("::test_all_means_the_sources_own_and_its_baselines")
+@pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
 def test_several_words_take_more_fake_clients_than_one():
     settings = (*SMALL, "privacy.local_epsilon=8")
     one, three = (

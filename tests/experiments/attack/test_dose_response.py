@@ -12,16 +12,18 @@ from fedhh.experiments.attack.dose_response import (
     merged,
     next_doses,
 )
+from tests.thinned import thinned
 
 
-@pytest.mark.slow("::test_doses_of_one_number_are_merged_and_the_next_lie_between")
-@pytest.mark.parametrize(("mu", "sigma"), [(np.log(200), 0.2), (np.log(12), 0.6)])
-def test_intervals_hold_the_truth_about_as_often_as_they_say(mu, sigma):
+@pytest.mark.parametrize(
+    ("mu", "sigma", "repeats", "least"),
+    thinned([(np.log(200), 0.2, 8, 6), (np.log(200), 0.2, 60, 49), (np.log(12), 0.6, 60, 49)]),
+)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(mu, sigma, repeats, least):
     rng = np.random.default_rng(7)
     grid = np.unique(np.round(np.exp(mu + sigma * np.linspace(-3, 3, 12))).astype(int))
     truth = {chance: np.exp(mu + sigma * z) for chance, z in ((0.5, 0.0), (0.95, 1.6449))}
     hits = {0.5: 0, 0.95: 0}
-    repeats = 60
     for _ in range(repeats):
         found = rng.binomial(12, ndtr((np.log(grid) - mu) / sigma))
         tried = zip(grid.tolist(), found.tolist(), strict=True)
@@ -30,8 +32,8 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(mu, sigma):
             needed = response.needed(chance)
             assert needed.low <= needed.clients <= needed.high + 1
             hits[chance] += needed.low <= truth[chance] <= needed.high
-    # 60 draws of .95: below 49 with probability 1e-5.
-    assert min(hits.values()) >= 49
+    # 60 draws of .95: below 49 with probability 1e-5; 8: below 6 with one of 6e-3.
+    assert min(hits.values()) >= least
 
 
 def test_a_perfect_threshold_lies_between_its_doses():

@@ -43,7 +43,6 @@ def words(tmp_path):
     return tmp_path / "words.csv"
 
 
-@pytest.mark.slow("::test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points")
 def test_auto_takes_the_symbols_of_the_known_words():
     config = load_config(settings=["population.alphabet=auto"])
     assert list(config.population.alphabet) == sorted(set(config.population.alphabet))
@@ -89,7 +88,21 @@ def test_what_is_no_public_source_is_refused_in_one_line(tmp_path, monkeypatch, 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow("::test_before_the_clients_are_known_others_stand_in")
+@pytest.mark.parametrize("source", ["from-data", "auto"])
+def test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs(words, tmp_path, source):
+    (tmp_path / "public.txt").write_text("абвгдеёжз\n", encoding="utf-8")
+    public = [f"population.alphabet_source={tmp_path / 'public.txt'}"] if source == "auto" else []
+    given = [*SMALL, "population.clients=300", f"population.alphabet={source}", *public]
+    settled, result = run(words, *given)
+    assert set(settled.population.alphabet) == set("аджё" if source == "from-data" else "абвгдеёжз")
+    assert {"да", "ёж"} <= set(result.discoveries["word"])
+    assert (NOT_PRIVATE in result.privacy.notes) == (source == "from-data")
+    assert reread(settled) == settled
+    assert (result.population["clients"], result.population["drawn_from_clients"]) == (300, 400)
+    assert result.population["name"] == "words.csv, a random 300 of 400 users"
+
+
+@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_an_alphabet_from_the_data_is_settled_with_the_clients_and_said_not_to_be_private(words):
     config = load_config(data=words, settings=[*SMALL, "population.alphabet=from-data"])
     build_protocol(config)  # What can be checked without clients is.
@@ -105,7 +118,7 @@ def test_an_alphabet_from_the_data_is_settled_with_the_clients_and_said_not_to_b
     assert result.privacy.notes[-1] == NOT_PRIVATE
 
 
-@pytest.mark.slow("::test_what_is_no_public_source_is_refused_in_one_line")
+@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_a_public_alphabet_spells_the_clients_words_without_a_note(words, tmp_path):
     (tmp_path / "public.txt").write_text("абвгдеёжз\n", encoding="utf-8")
     source = f"population.alphabet_source={tmp_path / 'public.txt'}"
@@ -115,7 +128,7 @@ def test_a_public_alphabet_spells_the_clients_words_without_a_note(words, tmp_pa
     assert result.population["drawn_from_clients"] is None
 
 
-@pytest.mark.slow("::test_before_the_clients_are_known_others_stand_in")
+@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_a_result_says_of_how_many_users_its_clients_were_drawn(words):
     _, result = run(words, *SMALL, "population.clients=300")
     assert result.population["clients"] == 300
@@ -123,7 +136,7 @@ def test_a_result_says_of_how_many_users_its_clients_were_drawn(words):
     assert result.population["name"] == "words.csv, a random 300 of 400 users"
 
 
-@pytest.mark.slow("::test_what_is_no_public_source_is_refused_in_one_line")
+@pytest.mark.slow("::test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points")
 def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     config = load_config(data=words, settings=[*SMALL, "population.known=scowl70"])
     config = config.model_copy(
@@ -143,7 +156,7 @@ def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     assert check_config(config, population)[0].population == mine
 
 
-@pytest.mark.slow("::test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points")
+@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_a_sweep_settles_alphabets_in_its_cells(words, tmp_path):
     (tmp_path / "public.txt").write_text("абвгдеёжз\n", encoding="utf-8")
     (tmp_path / "mine.toml").write_text(
@@ -186,7 +199,6 @@ def test_a_runs_own_file_holds_the_words_of_the_list(listed):
     )
 
 
-@pytest.mark.slow("::test_a_runs_own_file_holds_the_words_of_the_list")
 def test_the_clients_own_words_are_candidates_only_where_that_is_said(clients):
     given = [*CLOSED, "protocol.keep=2"]
     config = load_config(data=clients, settings=[*given, "population.candidates=from-data"])
@@ -211,7 +223,6 @@ def test_before_the_clients_are_known_others_stand_in():
     assert settle(load_config(settings=settings), 1_000)[1].clients_per_layer == 333
 
 
-@pytest.mark.slow("::test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points")
 def test_an_open_domain_has_no_use_for_candidates(clients):
     _, result = run(
         clients, "protocol.name=pem", "protocol.oracle=flh", "protocol.num_hashes=16",

@@ -33,7 +33,62 @@ def chat():
     return VirtualPopulation("chat", 10_000, seed=0)
 
 
-@pytest.mark.slow("::test_unknown_fidelities_are_refused")
+TINY = LdpTrieHH(
+    alphabet=LETTERS, clients_per_layer=100, depth=3, passes=1, eta_max=10, max_items=1
+)
+
+
+@pytest.mark.parametrize(
+    ("fidelity", "change", "simulation"),
+    [
+        (Fidelity(name=PER_REPORT), {}, {"fidelity": "per-report"}),
+        (
+            Fidelity(name=EXACT_TALLY),
+            {},
+            {"fidelity": "exact-tally", "layers_without_reports": 3},
+        ),
+        (Fidelity(), {}, {"fidelity": "per-report"}),
+        (Fidelity(), {"oracle": "oue"}, {"fidelity": "exact-tally", "layers_without_reports": 3}),
+    ],
+    ids=str,
+)
+def test_a_small_result_says_how_faithful_it_is(fidelity, change, simulation):
+    population = zipf_population(400)
+    protocol = replace(TINY, **change)
+    result = simulate(protocol, population, seed=0, fidelity=fidelity)
+    assert result.simulation == simulation
+    assert set(result.layers["fidelity"]) == {simulation["fidelity"]}
+    rows = {name: (value, note) for name, value, note in summary_rows(result)}
+    if simulation["fidelity"] == PER_REPORT:
+        assert "fidelity" not in rows
+    else:
+        assert "3 layers drawn at once" in rows["fidelity"][1]
+        assert "approximate" not in rows["fidelity"][1]
+    other = simulate(protocol, population, seed=0, fidelity=Fidelity(name=PER_REPORT))
+    assert result.cost["reports"] == other.cost["reports"]
+    assert abs(result.metrics.coverage - other.metrics.coverage) < 0.3
+
+
+def test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files(tmp_path):
+    settings = [
+        f'population.alphabet="{LETTERS}"', "protocol.clients_per_layer=100", "protocol.depth=3",
+        "protocol.passes=1", "simulation.fidelity=exact-tally", "simulation.drawn_clients=25",
+    ]  # fmt: skip
+    config = change_config(Config(), settings, "test")
+    config, result = run_config(config, zipf_population(400))
+    assert result.simulation["count_std_error_per_sqrt_count"] == pytest.approx(3**0.5)
+    (note,) = (note for name, _, note in summary_rows(result) if name == "fidelity")
+    assert "approximate in clients that were not drawn: 25 per layer were, scaled up" in note
+    assert result.cost["clients_asked"] == 100 * len(result.layers)
+    record = result_record(result, config, {})
+    assert (record["fidelity"], record["clients_drawn_per_layer"]) == ("exact-tally", 25)
+    write_result(tmp_path, result, config, {})
+    for name in ("discoveries", "layers"):
+        facts = json.loads(pq.read_schema(tmp_path / f"{name}.parquet").metadata[b"fedhh"])
+        assert facts["fidelity"] == "exact-tally"
+
+
+@pytest.mark.slow("::test_a_small_result_says_how_faithful_it_is")
 def test_every_result_says_how_faithful_it_is(chat):
     faithful = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
     assert faithful.simulation == {"fidelity": "per-report"}
@@ -51,7 +106,7 @@ def test_every_result_says_how_faithful_it_is(chat):
     assert at_once.cost["clients_asked"] == faithful.cost["clients_asked"]
 
 
-@pytest.mark.slow("::test_unknown_fidelities_are_refused")
+@pytest.mark.slow("::test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files")
 def test_clients_that_are_not_drawn_are_said_to_be_approximated(chat):
     result = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(drawn_clients=250))
     assert result.simulation["fidelity"] == "exact-tally"
@@ -68,7 +123,7 @@ def test_clients_that_are_not_drawn_are_said_to_be_approximated(chat):
     assert result.cost["clients_asked"] == whole.cost["clients_asked"]
 
 
-@pytest.mark.slow("::test_unknown_fidelities_are_refused")
+@pytest.mark.slow("::test_a_small_result_says_how_faithful_it_is")
 def test_the_default_is_each_layer_s_cheaper_way(chat):
     small = simulate(PROTOCOL, chat, seed=0)
     by_report = simulate(PROTOCOL, chat, seed=0, fidelity=Fidelity(name=PER_REPORT))
@@ -80,7 +135,7 @@ def test_the_default_is_each_layer_s_cheaper_way(chat):
     assert mixed == {"fidelity": "mixed", "layers_without_reports": 1}
 
 
-@pytest.mark.slow("::test_what_cannot_be_simulated_so_is_refused_at_once")
+@pytest.mark.slow("::test_a_small_result_says_how_faithful_it_is")
 @pytest.mark.parametrize("oracle", ["ss", "grr", "oue", "none", "cms"])
 def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
     protocol = replace(PROTOCOL, oracle=oracle, depth=4)
@@ -92,7 +147,7 @@ def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
     assert abs(coverage[0] - coverage[1]) < 0.02
 
 
-@pytest.mark.slow("::test_a_configuration_is_checked_with_its_protocol")
+@pytest.mark.slow("::test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files")
 def test_a_configuration_chooses_the_fidelity_and_its_files_say_it(tmp_path):
     settings = ["protocol.clients_per_layer=500", "protocol.depth=4", "protocol.passes=1",
                 "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"]  # fmt: skip

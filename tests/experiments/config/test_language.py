@@ -22,7 +22,6 @@ def parsed(protocol="adaptive-triehh", **population):
     return parse_config({**table, "protocol": {"name": protocol}}, "test")
 
 
-@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 def test_a_language_stands_for_its_list_and_its_symbols():
     population = parsed(language="tr", known="scowl70", alphabet="lower").population
     assert (population.known, population.alphabet_source) == ("tr", "tr")
@@ -37,7 +36,7 @@ def test_what_is_said_of_a_language_stays():
     assert (population.known, population.alphabet) == ("none", "abc")
 
 
-@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
+@pytest.mark.slow("::test_a_users_file_of_a_language_is_what_its_clients_know")
 def test_clients_type_new_words_of_the_language():
     config = parsed(language="ru")
     population, facts = build_population(config.population, seed=0)
@@ -49,7 +48,7 @@ def test_clients_type_new_words_of_the_language():
     assert english.word_counts.sum() == population.word_counts.sum()
 
 
-@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
+@pytest.mark.slow("::test_a_language_stands_for_its_list_and_its_symbols")
 def test_the_prior_follows_the_language():
     protocol = build_protocol(parsed(language="de"))
     assert protocol.known_words is named_list("de")
@@ -104,7 +103,6 @@ def test_a_users_list_is_known_again_by_its_words(tmp_path):
     assert not has_none_of(str(other), model)
 
 
-@pytest.mark.slow("::test_what_is_said_of_a_language_stays")
 @pytest.mark.parametrize("source", ["wordfreq-tail", "zipf"])
 def test_listed_words_are_of_no_other_language(source):
     config = parsed(source=source, language="tr").population

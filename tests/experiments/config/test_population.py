@@ -24,7 +24,9 @@ def build(**changes):
     return build_population(PopulationConfig(**fields), seed=4)
 
 
-@pytest.mark.slow("::test_a_dataframe_gives_the_population_of_its_file")
+@pytest.mark.slow(
+    "tests/clients/populations/test_virtual.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
+)
 def test_a_virtual_population_gives_the_result_of_the_stored_one():
     protocol = LdpTrieHH(clients_per_layer=800, depth=7, passes=1, eta_max=300, local_epsilon=10.0)
     stored, virtual = (
@@ -51,7 +53,20 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
     assert virtual.population["coverage_std_error_at_most"] == 0.0
 
 
-@pytest.mark.slow("::test_a_file_cannot_be_virtual")
+def test_few_clients_are_virtual_where_few_tokens_are_stored(monkeypatch):
+    few = {"source": "chat", "clients": 50}
+    stored, facts = build(**few)
+    assert isinstance(stored, StoredPopulation)
+    monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 10)
+    virtual, same = build(**few)
+    assert isinstance(virtual, VirtualPopulation)
+    assert isinstance(build(**few, virtual=False)[0], StoredPopulation)
+    for name in ("tokens", "known_tokens", "known_token_share"):
+        assert facts[name] == same[name]
+    assert set(facts) == set(same)
+
+
+@pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")
 def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
     assert isinstance(build()[0], StoredPopulation)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 500_000)
@@ -60,7 +75,7 @@ def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monke
     assert isinstance(build(virtual=False)[0], StoredPopulation)
 
 
-@pytest.mark.slow("::test_a_list_of_known_words_needs_a_stored_population")
+@pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")
 def test_facts_about_known_words_agree():
     stored, virtual = (build(virtual=virtual)[1] for virtual in (False, True))
     assert stored["tokens"] == virtual["tokens"] > 0
@@ -135,10 +150,9 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
         sample(51, 1)
 
 
-@pytest.mark.slow("::test_python_makes_every_synthetic_population_that_a_configuration_can_name")
-def test_every_user_is_drawn_equally_often(tmp_path):
+@pytest.mark.parametrize("seeds", thinned([60, 400]))
+def test_every_user_is_drawn_equally_often(tmp_path, seeds):
     source = users_file(tmp_path, 10)
-    seeds = 400
     drawn = np.zeros(10)
     for seed in range(seeds):
         config = PopulationConfig(source=source, clients=3, known="none")

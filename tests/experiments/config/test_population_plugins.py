@@ -54,7 +54,14 @@ def config(tmp_path, monkeypatch):
     return load_config(file=tmp_path / "run.toml")
 
 
-@pytest.mark.slow("::test_our_own_sources_and_files_are_no_classes")
+def test_a_class_next_to_the_config_is_the_population(config):
+    population, facts = build_population(config.population, seed=config.seed)
+    assert facts["tokens"] == 3_000 * 3
+    assert population.name == "same"
+    assert population.num_clients == 3_000
+
+
+@pytest.mark.slow("::test_a_class_next_to_the_config_is_the_population")
 def test_a_class_next_to_the_config_gives_the_clients(config):
     population, facts = build_population(config.population, seed=config.seed)
     assert facts["tokens"] == 3_000 * 3

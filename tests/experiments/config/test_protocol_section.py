@@ -106,7 +106,6 @@ def test_a_protocol_is_told_what_devices_know(known, expected, tmp_path, monkeyp
     assert (told.name, len(told.words)) == (known, expected)
 
 
-@pytest.mark.slow("::test_every_protocol_has_a_table_that_comes_back_from_its_own_file")
 def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
     schema = json.loads(json.dumps(json_schema(), allow_nan=False))
     tables = {
@@ -151,7 +150,6 @@ def test_pems_oracle_follows_from_the_reports_of_a_group():
     assert built(*settings, "protocol.oracle=cms").oracle == "cms"
 
 
-@pytest.mark.slow("::test_switching_keeps_contributions_and_the_rule_for_words_and_nothing_else")
 def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
     protocol = built("protocol.name=triehh", "protocol.central_epsilon=2", "privacy.delta=1e-9")
     expected = triehh_parameters(num_clients=1_000_000, epsilon=2, delta=1e-9, num_rounds=11)

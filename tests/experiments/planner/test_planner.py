@@ -32,6 +32,7 @@ from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.server.registry import PROTOCOLS, protocol_class
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 CHAT = ("population.clients=12000", "execution.workers=0")
 LIMITS = {
@@ -48,7 +49,67 @@ def made():
     return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=16, **LIMITS)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+SMALL = {
+    "settings": CHAT, "protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 2,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small():
+    return fedhh.plan(**SMALL)
+
+
+def test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search(small):
+    assert small.runs == 2 >= len(small.trials)
+    for trial in small.trials:
+        _, protocol = check_config(small.config_of(trial), small.population)
+        stated = privacy_of_plan(protocol, num_clients=12_000, delta=1e-10).before_run("item")
+        assert stated.epsilon <= 4
+        assert stated.epsilon == pytest.approx(trial.terms.central_epsilon, rel=1e-6)
+    assert small.best.trial.outcome.recall == max(each.outcome.recall for each in small.trials)
+    by = costs(small.goal).values()
+    points = [(-t.outcome.recall, *(cost(t) for cost in by)) for t in small.front]
+    assert not any(
+        one != other and all(a <= b for a, b in zip(one, other, strict=True))
+        for one, other in itertools.permutations(points, 2)
+    )
+    # What is written runs by another seed than the search.
+    config = small.config_of(small.best.trial)
+    assert parse_config(tomllib.loads(small.to_toml()), "plan.toml").result_key == config.result_key
+    assert (config.seed, small.best.trial.config.seed) == (0, 1)
+
+
+def test_the_same_seed_makes_the_same_small_plan(small):
+    assert fedhh.plan(**SMALL).to_dict() == small.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"at": None, "local_epsilon": 5.0}, "without a local epsilon for all clients"),
+        ({"protocols": ("two-servers",)}, "depends on cryptography that is not built"),
+        ({"max_bytes": 1}, r"No settings meet the goal\. The nearest tried, of TrieHH"),
+    ],
+)
+def test_what_no_protocol_promises_is_refused_with_the_reason(limits, message):
+    few = ("population.clients=2000", "execution.workers=0")
+    with pytest.raises(InputError, match=message):
+        fedhh.plan(**{**SMALL, "settings": few, "runs": 1, **limits})
+
+
+def test_trust_models_of_given_samples_follow_from_plans():
+    words = fedhh.Candidates(tuple("abcdefgh"))
+    for protocol, trust in (
+        (fedhh.TrieHH(clients_per_layer=100, threshold=9), "central"),
+        (fedhh.TeeHistogram(central_epsilon=1.0), "central"),
+        (fedhh.TwoServers(noise_std=10.0), "two servers"),
+        (fedhh.SecAggTrieHH(noise_std=10.0), "secure aggregation"),
+        (fedhh.Svim(candidates=words), "local"),
+    ):
+        assert trust_model_of(protocol.settle(num_clients=50_000, seed=0)) == trust
+
+
+@pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
 def test_every_limit_is_kept_by_every_setting(made):
     assert len({trial.config.protocol.name for trial in made.trials}) >= 2
     assert len(made.trials) >= 5
@@ -64,7 +125,7 @@ def test_every_limit_is_kept_by_every_setting(made):
         assert trial.outcome.precision >= 0.25
 
 
-@pytest.mark.slow("::test_no_more_runs_end_than_were_announced")
+@pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
 def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
     made.write(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
@@ -92,7 +153,7 @@ def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
         assert cost["rounds"] <= 8
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
 def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
     by = costs(made.goal).values()
 
@@ -110,7 +171,7 @@ def test_the_front_has_no_dominated_row_and_all_others_are_dominated(made):
     assert all(any(below(a, b) for a in front) for b in rest)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
 def test_the_search_finds_more_than_its_start(made):
     for name in ("ldp-triehh", "triehh"):
         own = [trial for trial in made.trials if trial.config.protocol.name == name]
@@ -118,7 +179,7 @@ def test_the_search_finds_more_than_its_start(made):
         assert chosen.outcome.recall == max(trial.outcome.recall for trial in own)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_the_same_seed_makes_the_same_small_plan")
 def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     asked = {"protocols": ("triehh",), "at": "user-central-epsilon=4", "runs": 2}
     one, same = (fedhh.plan(settings=CHAT, **asked) for _ in range(2))
@@ -127,7 +188,9 @@ def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
     assert other.to_dict()["best"] != one.to_dict()["best"]
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 def test_workers_change_nothing(shared_ray):
     asked = {"protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 3}
     alone = fedhh.plan(settings=CHAT, **asked)
@@ -135,7 +198,7 @@ def test_workers_change_nothing(shared_ray):
     assert on_ray.to_dict() == alone.to_dict()
 
 
-@pytest.mark.slow("::test_no_more_runs_end_than_were_announced")
+@pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
 def test_a_budget_of_runs_is_not_passed():
     found = fedhh.plan(
         settings=CHAT, protocols=("triehh", "blender"),
@@ -239,7 +302,7 @@ def test_an_epsilon_of_the_front_is_never_rounded_down():
     ]
 
 
-@pytest.mark.slow("::test_the_smaller_of_two_epsilons_decides")
+@pytest.mark.slow("::test_what_no_protocol_promises_is_refused_with_the_reason")
 def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     free = {"protocols": ("ldp-triehh",), "local_epsilon": 6.0, "min_precision": 0.0}
     wide = fedhh.plan(settings=CHAT, runs=1, **free)
@@ -249,7 +312,7 @@ def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
     assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_what_no_protocol_promises_is_refused_with_the_reason")
 def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
     found = fedhh.plan(
         settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
@@ -271,7 +334,6 @@ def test_the_smaller_of_two_epsilons_decides():
     assert with_guarantee(config, loose, 12_000).privacy.local_epsilon == alone
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_where_the_largest_local_epsilon_gives_less_than_is_allowed_it_is_taken():
     goal = Goal(unit="item", central_epsilon=90.0)
     config = parse_config({"population": {"clients": 12_000}}, "test")
@@ -296,7 +358,7 @@ INFEASIBLE = {
 }
 
 
-@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
+@pytest.mark.slow("::test_what_no_protocol_promises_is_refused_with_the_reason")
 @pytest.mark.parametrize(("limits", "message"), INFEASIBLE.values(), ids=INFEASIBLE)
 def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     asked = {
@@ -308,7 +370,7 @@ def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_what_no_protocol_promises_is_refused_with_the_reason")
 def test_the_nearest_epsilon_that_is_named_can_be_met():
     asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
     with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
@@ -339,7 +401,7 @@ def test_wrong_input_is_refused_in_one_line(given, message: str):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_trust_models_of_given_samples_follow_from_plans")
 def test_trust_models_follow_from_plans():
     words = fedhh.Candidates(tuple("abcdefgh"))
     found = {}
@@ -355,7 +417,6 @@ def test_trust_models_follow_from_plans():
     assert set(found.values()) == {"local"}
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
 def test_rounds_that_can_be_asked_at_once_take_one_day():
     pem = fedhh.Pem(max_items=1).settle(num_clients=20_000, seed=0)
     assert len(pem.plan.layers) > 1
@@ -380,20 +441,20 @@ def test_the_interval_is_for_one_more_run():
     assert Predicted.of([0.4]) == Predicted(mean=0.4)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
-def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show():
+@pytest.mark.parametrize(("draws", "clients", "off"), thinned([(12, 300, 0.6), (60, 1_000, 0.35)]))
+def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show(draws, clients, off):
     words = ("lol", "dont", "im", "pre", "ii", "haha")
     shares, errors = [], []
-    for seed in range(60):
-        drawn = fedhh.synthetic_population("chat", 1_000, seed=seed)
+    for seed in range(draws):
+        drawn = fedhh.synthetic_population("chat", clients, seed=seed)
         held = np.array([i for i, word in enumerate(drawn.lexicon.words) if word in words])
         shares.append(drawn.word_counts[held].sum() / drawn.word_counts.sum())
         errors.append(share_std_error(drawn, held))
     # Of 60 draws, a standard deviation is known to a tenth.
-    assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=0.35)
+    assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=off)
 
 
-@pytest.mark.slow("::test_the_interval_is_for_one_more_run")
+@pytest.mark.slow("::test_what_no_protocol_promises_is_refused_with_the_reason")
 def test_a_protocol_whose_bytes_nobody_knows_is_left_out_with_the_reason():
     found = fedhh.plan(
         settings=CHAT,

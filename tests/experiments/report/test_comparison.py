@@ -165,7 +165,23 @@ def test_results_without_protocols_are_refused():
         comparison_table(results().drop(columns="protocol"), DESCRIPTION)
 
 
-@pytest.mark.slow("::test_a_runs_configuration_is_compared_by_the_default_protocols")
+def test_a_small_run_is_compared_with_its_own_numbers():
+    common = [
+        f'population.alphabet="{LETTERS}"', "protocol.max_items=1", "protocol.depth=3",
+        "protocol.eta_max=10", "protocol.passes=1", "protocol.clients_per_layer=100",
+        "baseline=none", "execution.workers=0",
+    ]  # fmt: skip
+    config = load_config(settings=["protocol.name=ldp-triehh", *common])
+    runs = [run_config(config, zipf_population(500))]
+    rows = rows_of(comparison_of_runs(runs))
+    assert rows["coverage"] == tuple(f"{run.metrics.coverage:.1%}" for _, run in runs)
+    assert rows["rounds"] == (str(len(runs[0][1].layers)),)
+    assert rows["server, CPU seconds"] == tuple(
+        f"{run.timings[SERVER_SECONDS]:.2f}" for _, run in runs
+    )
+
+
+@pytest.mark.slow("::test_a_small_run_is_compared_with_its_own_numbers")
 def test_runs_are_compared_with_their_own_numbers():
     population = zipf_population(1_800)
     common = [
@@ -188,7 +204,7 @@ def test_runs_are_compared_with_their_own_numbers():
     )
 
 
-@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
+@pytest.mark.slow("tests/experiments/run/test_privacy.py::test_no_randomizer_is_no_privacy")
 def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
     config = load_config(
         settings=[
@@ -232,9 +248,8 @@ def test_all_fields_have_the_same_protocols_and_the_quick_one_those_of_the_whole
     assert set(names.values()) == set(PROTOCOLS) - {"svsm", *TRUST_MODELS}
 
 
-@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
 @pytest.mark.parametrize(
-    "name", thinned(["field", "field-quick", "field-central", "best-settings"])
+    "name", thinned(["best-settings", "field", "field-quick", "field-central"])
 )
 def test_one_rule_says_which_words_all_local_protocols_return(name):
     rules = set()
@@ -430,7 +445,9 @@ seeds = 2
 """
 
 
-@pytest.mark.slow("::test_a_sweep_without_protocols_is_no_comparison")
+@pytest.mark.slow(
+    "tests/experiments/report/test_tables.py::test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_left"
+)
 def test_a_comparison_says_that_a_cell_failed(tmp_path, monkeypatch, command):
     def failing(config, population):
         if (config.protocol.depth, config.seed) == (4, 1):

@@ -68,7 +68,9 @@ def clients(size: int) -> Population:
     )[0]
 
 
-@pytest.mark.slow("::test_a_line_parts_where_nothing_was_found_from_the_rest")
+@pytest.mark.slow(
+    "tests/experiments/report/test_price_of_trust.py::test_the_dashed_line_is_the_bound_on_the_sweeps_own_clients"
+)
 def test_bounds_stand_next_to_the_map(results):
     figure = sweep_figures(results)["coverage_map"]
     panels = {axes.get_title().replace("\n", " "): axes for axes in figure.axes if axes.get_title()}

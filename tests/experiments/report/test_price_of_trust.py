@@ -78,7 +78,6 @@ def drawn(table, description, **asked) -> dict[str, Figure | str]:
     return figures_of(table, description, "here", Drawing(metrics=("coverage",), **asked))
 
 
-@pytest.mark.slow("::test_clients_that_results_say_are_too_many_are_not_drawn")
 def test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust(population):
     figures = drawn(*results(population))
     assert next(iter(figures)) == "price_of_trust"
@@ -103,7 +102,7 @@ def test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust(populatio
     ]  # fmt: skip
 
 
-@pytest.mark.slow("::test_a_comparison_at_one_epsilon_has_no_such_figure")
+@pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
 def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
     figure = drawn(*results(population))["price_of_trust"]
     figure.draw_without_rendering()
@@ -115,7 +114,6 @@ def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
         assert not one.overlaps(other)
 
 
-@pytest.mark.slow("::test_damaged_results_have_no_bound")
 def test_the_dashed_line_is_the_bound_on_the_sweeps_own_clients(population):
     figure = drawn(*results(population))["price_of_trust"]
     (dashed,) = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
@@ -177,7 +175,7 @@ def test_damaged_results_have_no_bound(population, column, value):
     assert central_bound(table.assign(**{column: value}), description, EPSILONS).why_not
 
 
-@pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
+@pytest.mark.slow("::test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust")
 @pytest.mark.parametrize("protocols", thinned(["3", "{tee = 4}", "{tee = {name = 7}}"]))
 def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
     table, description = results(population)
@@ -189,7 +187,9 @@ def test_protocols_that_a_file_does_not_name_are_unknown(population, protocols):
     assert "price_of_trust" not in drawn(old, description)
 
 
-@pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_directory.py::test_cells_are_chosen_by_their_values"
+)
 def test_what_varies_besides_is_chosen_first(population):
     one, description = results(population, **{"population.source": "chat"})
     both = pd.concat([one, one.assign(**{"population.source": "post"})], ignore_index=True)

@@ -21,6 +21,7 @@ from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.study.look import Look
 from fedhh.validation import InputError
+from tests.thinned import thinned
 
 SMALL = ["population.clients=1000", "execution.workers=0"]
 
@@ -62,8 +63,7 @@ def legend_of(axes) -> list[str]:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
-@pytest.mark.parametrize("epsilon", [1, 5])
+@pytest.mark.parametrize("epsilon", thinned([5, 1]))
 def test_every_discovery_is_a_point_and_the_legends_counts_add_up_to_all(epsilon: int):
     found, axes = estimates(f"privacy.local_epsilon={epsilon}")
     assert sum(drawn_counts(axes).values()) == len(found)
@@ -76,7 +76,6 @@ def test_every_discovery_is_a_point_and_the_legends_counts_add_up_to_all(epsilon
     assert nobody == len(found) - held
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure():
     found, axes = estimates("privacy.local_epsilon=5")
     left, right = axes.get_xlim()
@@ -90,7 +89,6 @@ def test_words_that_nobody_holds_stand_left_of_all_others_and_inside_the_figure(
     assert (~found["is_target"]).any()
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_figures_say_the_protocol_and_its_epsilons():
     _, axes = estimates("privacy.local_epsilon=5")
     title = axes.get_title()
@@ -99,14 +97,15 @@ def test_figures_say_the_protocol_and_its_epsilons():
     assert title.count("seed 0") == 1
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
     assert axes.get_ylabel() == "estimated contributors ± 1.96 std. errors"
     assert axes.get_xlabel() == "clients that hold the word"
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_directory.py::test_lines_that_coincide_can_be_distinguished"
+)
 def test_passes_that_coincide_can_be_distinguished():
     _, result = run_of("protocol.passes=2")
     upper, lower = figures(result)["trie_by_layer"].axes
@@ -143,7 +142,6 @@ def adaptive() -> RunResult:
     )[1]  # fmt: skip
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: RunResult):
     layers = adaptive.layers
     assert (layers["kept_by"] == "posterior").any()
@@ -156,7 +154,6 @@ def test_layers_that_go_by_posterior_probability_have_no_threshold(adaptive: Run
         assert "votes of all rounds" in figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
 def test_the_validation_round_is_no_layer(adaptive: RunResult):
     layers = adaptive.layers[adaptive.layers["kept_by"] == "posterior"]
     last = adaptive.layers.iloc[-1]
@@ -180,7 +177,7 @@ def test_the_validation_round_is_no_layer(adaptive: RunResult):
     assert f"before it {covered[-1]:.1%}" in label
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
+@pytest.mark.slow("::test_the_validation_round_is_no_layer")
 def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_thresholds():
     _, result = run_of("protocol.false_discovery_rate=0.05", "protocol.passes=2")
     figure = figures(result)["trie_by_layer"]
@@ -191,7 +188,7 @@ def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_threshold
     assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
+@pytest.mark.slow("::test_a_figure_of_estimates_says_whom_they_count")
 def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
         note = drawn.get_supxlabel().replace("\n", " ")
@@ -201,7 +198,9 @@ def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     assert not axes.figure.get_supxlabel()
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/report/test_titles.py::test_without_a_title_panels_keep_their_names_and_the_note_stays"
+)
 @pytest.mark.usefixtures("drawn_figures")
 def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tmp_path, command):
     plot_run(directory, out=tmp_path / "out", look=Look(title=False, size=(5.0, 3.0)))

@@ -148,7 +148,7 @@ def test_a_metric_of_extras_alone_has_no_figure(tmp_path):
         files_of(directory, metrics=["precision"])
 
 
-@pytest.mark.slow("::test_a_metric_of_extras_alone_has_no_figure")
+@pytest.mark.slow("::test_every_extra_is_a_line_of_its_own_across_the_figure")
 def test_too_many_extras_for_a_figure_are_refused(tmp_path):
     extras = "".join(f'[[sweep.extra]]\n"protocol.eta_max" = {60 + i}\n' for i in range(13))
     directory = made(tmp_path / "a", EPSILONS + extras)
@@ -194,7 +194,6 @@ def test_a_paired_gain_needs_one_row_per_seed():
 FOUR = '"protocol.eta_max" = [50, 100]\n' + TABLE_1
 
 
-@pytest.mark.slow("::test_the_horizontal_axis_is_not_the_setting_of_the_lines")
 def test_lines_of_one_setting_are_split_by_all_others_and_say_so(tmp_path):
     table, description = read_labeled_results(made(tmp_path / "a", EPSILONS + FOUR))
     layout = choose_layout(table, description["axes"], by=SAMPLER)
@@ -323,7 +322,9 @@ def test_a_list_is_a_setting_as_any_other(tmp_path):
     assert files_of(directory, metrics=["coverage"])
 
 
-@pytest.mark.slow("::test_a_table_without_a_title_begins_with_its_head")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_directory.py::test_settings_keep_the_order_of_the_file"
+)
 def test_rows_are_in_the_order_of_the_file_whatever_its_values_are(tmp_path):
     axes = """
     [sweep.axes]

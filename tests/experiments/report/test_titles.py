@@ -167,7 +167,20 @@ def panels() -> Figure:
     return figure
 
 
-@pytest.mark.slow("::test_every_figure_of_the_package_is_saved_in_one_place")
+def test_a_small_figure_gives_the_same_file_which_holds_its_letters():
+    figure = Figure(figsize=(1, 1))
+    figure.text(0, 0, "word")
+    for kind in FORMATS:
+        files = [io.BytesIO(), io.BytesIO()]
+        for file in files:
+            save(figure, file, kind)
+        first, second = (file.getvalue() for file in files)
+        assert first == second
+        assert kind != "pdf" or b"/FontFile2" in first
+        assert kind != "svg" or b"<text" not in first
+
+
+@pytest.mark.slow("::test_a_small_figure_gives_the_same_file_which_holds_its_letters")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_same_figure_gives_the_same_file_which_holds_its_letters(kind: str):
     files = [io.BytesIO(), io.BytesIO()]
@@ -202,7 +215,7 @@ def test_without_a_title_panels_keep_their_names_and_the_note_stays():
     assert axes.get_position().height > before
 
 
-@pytest.mark.slow("::test_a_size_is_width_and_height_in_inches")
+@pytest.mark.slow("::test_lines_are_no_wider_than_their_room_and_hold_all_words")
 def test_another_size_breaks_titles_again():
     figure = panels()
     assert "\n" not in figure.get_suptitle()

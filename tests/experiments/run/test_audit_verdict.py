@@ -11,7 +11,6 @@ from fedhh.validation import InputError
 SMALL = {"local_epsilon": 1.0, "domain_size": 4, "num_samples": 4_000}
 
 
-@pytest.mark.slow("::test_a_wrong_confidence_is_refused")
 def test_a_randomizer_is_consistent_with_its_epsilon():
     found = audit_randomizer("grr", **SMALL)
     assert not found.refuted
@@ -20,7 +19,14 @@ def test_a_randomizer_is_consistent_with_its_epsilon():
     assert found.to_dict()["confidence"] == 0.999
 
 
-@pytest.mark.slow("::test_a_wrong_confidence_is_refused")
+def test_a_randomizer_of_a_larger_epsilon_is_refuted(monkeypatch):
+    monkeypatch.setitem(ORACLES, "grr", "tests.testing.test_oracles:UnderstatesItsEpsilon")
+    found = audit_randomizer("grr", local_epsilon=2.0, domain_size=4, num_samples=40_000)
+    assert found.refuted
+    assert found.to_dict()["verdict"] == "refuted"
+
+
+@pytest.mark.slow("::test_a_randomizer_of_a_larger_epsilon_is_refuted")
 def test_a_randomizer_that_keeps_its_value_too_often_is_refuted(monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")
     found = audit_randomizer("ss", local_epsilon=1.0, domain_size=8, num_samples=400_000)

@@ -42,7 +42,22 @@ def distribution_of_difference(domain_size: int, holds: int) -> dict[float, floa
     return {float(each): float(chances[difference == each].sum()) for each in (-1, 0, 1)}
 
 
-@pytest.mark.slow("::test_the_votes_are_a_workers")
+@pytest.mark.parametrize("holds", [0, 1])
+def test_few_votes_of_one_report_have_the_randomizers_distribution(holds):
+    layer = AuditedVotes(SPEC, domain_size=9, num_reports=1, holds=holds, seed=3)
+    drawn = layer.differences(600).tolist()
+    assert follows_distribution(drawn, distribution_of_difference(9, holds))
+    assert not follows_distribution(drawn, distribution_of_difference(9, 1 - holds))
+
+
+def test_an_audit_of_few_votes_sees_what_messages_hide(monkeypatch):
+    common = {"domain_size": 5, "num_samples": 500, "confidence": 1 - 1e-9, "seed": 2}
+    assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
+    monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
+    assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
+
+
+@pytest.mark.slow("::test_few_votes_of_one_report_have_the_randomizers_distribution")
 @pytest.mark.parametrize("domain_size", thinned([2, 3, 4, 9]))
 @pytest.mark.parametrize("holds", [0, 1])
 def test_one_reports_votes_have_the_randomizers_distribution(domain_size, holds):
@@ -78,7 +93,7 @@ def test_a_layer_has_one_holder_among_dummies():
     assert set(layer.differences(4)) == {-5.0}
 
 
-@pytest.mark.slow("::test_the_votes_are_a_workers")
+@pytest.mark.slow("::test_an_audit_of_few_votes_sees_what_messages_hide")
 def test_an_audit_of_votes_sees_what_messages_hide(monkeypatch):
     common = {"domain_size": 20, "num_samples": 8_000, "confidence": 1 - 1e-9, "seed": 2}
     assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon

@@ -95,7 +95,6 @@ def test_without_noise_it_is_every_word_that_can_be_spelled():
     assert ceiling_of(deeper, by_hand()) == Ceiling(coverage=95 / 135, words=3, candidates=3)
 
 
-@pytest.mark.slow("::test_without_noise_it_is_every_word_that_can_be_spelled")
 def test_with_nothing_but_noise_it_is_nothing():
     found = [
         ceiling_of(LdpTrieHH(alphabet=LETTERS, local_epsilon=0.01), zipf_population(500), seed=seed)
@@ -159,7 +158,6 @@ def test_it_is_the_same_whoever_answers():
     assert 0 < one.words < one.candidates
 
 
-@pytest.mark.slow("::test_everybody_is_asked_about_the_held_words_alone")
 def test_its_coins_are_not_the_runs():
     plain = simulate(TRIE, by_hand(), seed=1, settings=MetricSettings())
     measured = simulate(TRIE, by_hand(), seed=1, settings=MetricSettings(ceiling=True))
@@ -216,7 +214,6 @@ def test_without_local_privacy_there_is_none(protocol):
     assert "ceiling" not in [row[0] for row in summary_rows(measured)]
 
 
-@pytest.mark.slow("::test_without_noise_it_is_every_word_that_can_be_spelled")
 def test_where_no_word_can_be_spelled_nobody_is_asked():
     stub = Stub()
     protocol = replace(TRIE, alphabet="xyz")

@@ -124,7 +124,7 @@ VALIDATED = LdpTrieHH(
 )  # fmt: skip
 
 
-@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
+@pytest.mark.slow("::test_a_random_sample_says_a_word_as_often_as_all_samples_do_that_are_possible")
 def test_a_runs_intervals_hold_contributors_and_not_holders():
     population = zipf_population(30_000)
     results = [simulate(VALIDATED, population, seed=seed) for seed in range(5)]
@@ -138,7 +138,7 @@ def test_a_runs_intervals_hold_contributors_and_not_holders():
     assert of_holders.mean() < numbers[0].interval_coverage
 
 
-@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
+@pytest.mark.slow("::test_a_random_sample_says_a_word_as_often_as_all_samples_do_that_are_possible")
 def test_estimates_are_unbiased_for_contributors():
     population = zipf_population(4_000)
     excess = []
@@ -175,7 +175,6 @@ def _stop(*_, **__):
     raise StoppedError
 
 
-@pytest.mark.slow("::test_who_holds_no_candidate_contributes_none")
 def test_a_run_without_a_validation_round_states_no_interval():
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=300, depth=5, passes=1, eta_max=20)
     result = simulate(protocol, zipf_population(3_000), seed=0)

@@ -79,7 +79,7 @@ def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_f
     assert same(again, counted_first)
 
 
-@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
+@pytest.mark.slow("::test_a_census_of_parts_is_the_census")
 def test_clients_who_may_answer_twice_are_counted_before():
     reused = LdpTrieHH(
         alphabet="lower",

@@ -66,7 +66,6 @@ def test_a_larger_target_gives_a_larger_local_epsilon():
     assert len(set(chosen)) == len(chosen)
 
 
-@pytest.mark.slow("::test_a_given_sample_follows_from_no_epsilon")
 @pytest.mark.parametrize(("unit", "share"), thinned([("item", 1), ("user", 2)]))
 def test_where_nothing_amplifies_the_local_epsilon_is_the_central_one(unit: str, share: int):
     protocol = LOCAL["selection, domains by votes"]
@@ -84,7 +83,7 @@ def test_targets_below_the_least_amplified_one_are_met_locally():
     assert epsilon_of(stated(found, "item", clients=200)) <= 1e-3
 
 
-@pytest.mark.slow("::test_a_given_sample_follows_from_no_epsilon")
+@pytest.mark.slow("::test_a_trusted_aggregator_has_the_target_and_no_more")
 def test_a_central_protocol_gets_the_epsilon_and_the_delta():
     found = at_central_epsilon(fedhh.TrieHH(), 1_000_000, unit="user", epsilon=2.0, delta=1e-6)
     assert (found.central_epsilon, found.delta) == (2.0, 1e-6)

@@ -38,7 +38,30 @@ def audited(oracle: str, epsilon: float = LOCAL_EPSILON, num_runs: int = 3_000):
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("grr", "oue")]
 
 
-@pytest.mark.slow("::test_the_same_seed_finds_the_same")
+@pytest.mark.parametrize(("epsilon", "detected"), [(1.0, False), (6.0, True)])
+def test_the_audit_of_a_layer_of_two_reports_detects_what_is_understated(epsilon, detected):
+    # Reports of this epsilon that claim to be of epsilon 1.
+    small = {"domain_size": 4, "num_reports": 2, "delta": 1e-2, "seed": 1}
+    found = audit_layer(
+        OracleSpec(name="ss", epsilon=epsilon), **small, num_runs=700, confidence=SURE
+    )
+    bound = shuffle_epsilon("clones", local_epsilon=1.0, num_reports=2, delta=1e-2)
+    assert (found.epsilon > bound) == detected
+    assert found.epsilon <= epsilon
+
+
+def test_the_audit_of_a_run_of_few_clients_detects_what_is_understated(monkeypatch):
+    few = replace(PROTOCOL, local_epsilon=0.5, clients_per_layer=2, depth=2, eta_max=2)
+    right = audited_run(few, num_runs=30)
+    assert right.found.epsilon <= min(claims(right).values())
+    assert (right.decided.query.layer, right.decided.query.domain_size) == (1, 43)
+    monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilonBySixteen")
+    wrong = audited_run(few, num_runs=120)
+    assert claims(wrong) == claims(right)
+    assert wrong.found.epsilon > min(claims(wrong).values())
+
+
+@pytest.mark.slow("::test_the_audit_of_a_layer_of_two_reports_detects_what_is_understated")
 @pytest.mark.parametrize("oracle", ["ss", *OTHERS])
 def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     found = audited(oracle)
@@ -48,7 +71,7 @@ def test_a_layers_audit_stays_below_every_bound_and_says_something(oracle):
     assert found.epsilon < LOCAL_EPSILON
 
 
-@pytest.mark.slow("::test_the_same_seed_finds_the_same")
+@pytest.mark.slow("::test_the_audit_of_a_layer_of_two_reports_detects_what_is_understated")
 @pytest.mark.parametrize("oracle", ["ss", OTHERS[0]])
 def test_a_layer_whose_epsilon_is_understated_is_detected(oracle):
     # Reports of epsilon 6 that claim to be of epsilon 3.
@@ -64,11 +87,19 @@ def test_the_same_seed_finds_the_same():
 class _UnderstatesItsEpsilon(SubsetSelection):
     """Subset Selection whose fused path draws its reports with twice the epsilon."""
 
+    times = 2
+
     def _add_values(self, values, out, *, rng):
         honest = SubsetSelection(
-            epsilon=2 * self.epsilon, domain_size=self.domain_size, subset_size=self.subset_size
+            epsilon=self.times * self.epsilon,
+            domain_size=self.domain_size,
+            subset_size=self.subset_size,
         )
         honest.aggregate(values=values, rng=rng, out=out)
+
+
+class _UnderstatesItsEpsilonBySixteen(_UnderstatesItsEpsilon):
+    times = 16
 
 
 POPULATION = zipf_population(200)
@@ -91,7 +122,7 @@ def claims(audit) -> dict[str, float]:
     }
 
 
-@pytest.mark.slow("::test_a_run_without_a_randomizer_shows_its_clients_word")
+@pytest.mark.slow("::test_the_audit_of_a_run_of_few_clients_detects_what_is_understated")
 def test_a_runs_audit_stays_below_what_the_run_claims():
     # Few reports of a large epsilon: a difference is seen in few runs.
     few = replace(PROTOCOL, local_epsilon=5.0, clients_per_layer=6, eta_max=4)
@@ -103,7 +134,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
     assert audit.found.epsilon <= min(claims(audit).values())
 
 
-@pytest.mark.slow("::test_a_run_without_a_randomizer_shows_its_clients_word")
+@pytest.mark.slow("::test_the_audit_of_a_run_of_few_clients_detects_what_is_understated")
 def test_a_run_whose_randomizer_understates_its_epsilon_is_detected(monkeypatch):
     right = claims(audited_run())
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
@@ -118,7 +149,7 @@ def test_a_run_without_a_randomizer_shows_its_clients_word():
     assert {each.epsilon for each in audit.claims} == {np.inf}
 
 
-@pytest.mark.slow("::test_the_same_seed_finds_the_same")
+@pytest.mark.slow("::test_the_audit_of_a_run_of_few_clients_detects_what_is_understated")
 def test_layers_that_decide_nothing_are_passed_over():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
     audit = audited_run(protocol, num_runs=40)

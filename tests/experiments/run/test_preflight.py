@@ -32,7 +32,6 @@ def clients_with(words, counts, num_clients):
 SETTINGS = {"passes": 1, "depth": 6, "local_epsilon": 8.0}
 
 
-@pytest.mark.slow("::test_of_every_kind_of_plan_the_numbers_are_found")
 @pytest.mark.parametrize(
     ("kind", "settings", "num_clients"),
     thinned(
@@ -61,7 +60,6 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
 
 
-@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_the_share_that_can_be_spelled_is_that_of_the_run():
     words = ["brb", "lol", "verylong", "привет"]
     population = clients_with(words, [1, 2, 3, 4], 800)
@@ -80,7 +78,7 @@ def test_the_share_that_can_be_spelled_is_that_of_the_run():
     assert "lower case" not in advice
 
 
-@pytest.mark.slow("::test_words_that_lower_case_would_spell_are_counted")
+@pytest.mark.slow("::test_of_every_kind_of_plan_the_numbers_are_found")
 def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
     protocol = fedhh.LdpTrieHH(**SETTINGS)
     found = fedhh.preflight(protocol, clients_with(["lol"], [1], 499))
@@ -109,7 +107,7 @@ def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
     assert enough.advice == ()
 
 
-@pytest.mark.slow("::test_a_population_without_new_words_says_so")
+@pytest.mark.slow("::test_of_every_kind_of_plan_the_numbers_are_found")
 def test_where_bounds_are_the_local_epsilon_the_text_says_nothing_less():
     found = fedhh.preflight(fedhh.AdaptiveTrieHH(), clients_with(["lol"], [1], 499))
     assert found.plans[0].central_epsilon == found.plans[0].local_epsilon
@@ -150,7 +148,7 @@ def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
     assert "more users do not change it with these settings" in found.advice[0]
 
 
-@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
+@pytest.mark.slow("::test_its_record_is_that_of_json")
 def test_a_trusted_server_has_no_local_epsilon_and_no_shuffle():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     assert "amplifies" not in " ".join(found.lines)
@@ -167,7 +165,21 @@ def test_words_that_lower_case_would_spell_are_counted():
     assert "population.alphabet_source) for 25.0%" in advice
 
 
-@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
+def test_what_a_few_texts_lose_is_said_with_its_reasons(tmp_path):
+    rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(60)]
+    (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))
+    content = read_file(tmp_path / "p.csv", Layout())
+    protocol = fedhh.Sfp(local_epsilon=4.0)
+    found = preflight_of([protocol], content.population, delta=1e-3, seed=0, content=content)
+    assert (found.texts, found.empty_texts, found.tokens) == (120, 60, 300)
+    assert found.dropped == {"emoji or symbol": 180, "no letter": 60}
+    assert found.contents[2] == (
+        "80.0% of the tokens of 120 texts are no words (emoji or symbol 60.0%, no letter 20.0%); "
+        "60 texts hold no word."
+    )
+
+
+@pytest.mark.slow("::test_what_a_few_texts_lose_is_said_with_its_reasons")
 def test_what_texts_lose_is_said_with_its_reasons(tmp_path):
     rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(900)]
     (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))
@@ -199,7 +211,6 @@ def test_what_cannot_be_looked_at_is_refused():
         fedhh.preflight(protocol, clients_with(["lol"], [1], 2))
 
 
-@pytest.mark.slow("::test_what_cannot_be_looked_at_is_refused")
 def test_its_record_is_that_of_json():
     found = fedhh.preflight(fedhh.TrieHH(), clients_with(["lol"], [1], 3_000))
     (plan,) = found.record["protocols"]

@@ -77,7 +77,6 @@ def by_method(report, unit, trust="central"):
     return {each.method: each for each in chosen}
 
 
-@pytest.mark.slow("::test_another_randomizer_has_the_bounds_of_any_randomizer")
 def test_item_level_is_the_shuffle_bound_of_the_reports_that_were_counted(summaries):
     assert {s.num_reports for s in summaries} == {600}
     item = by_method(report_of(PROTOCOL, summaries), "item")
@@ -93,7 +92,6 @@ def test_item_level_is_the_shuffle_bound_of_the_reports_that_were_counted(summar
     assert item["blanket"].epsilon == pytest.approx(max(blankets), rel=1e-6)
 
 
-@pytest.mark.slow("::test_only_runs_with_subset_selection_are_what_the_gboard_paper_claims")
 def test_the_larger_of_two_subset_sizes_is_accounted_with_its_own_bound():
     optimal = replace(PROTOCOL, subset_size="optimal", local_epsilon=3.5)
     summaries = summaries_of(optimal)
@@ -113,7 +111,6 @@ def test_the_larger_of_two_subset_sizes_is_accounted_with_its_own_bound():
     assert by_method(report, "item")["blanket"].epsilon == pytest.approx(max(by_layer), rel=1e-6)
 
 
-@pytest.mark.slow("::test_another_randomizer_has_the_bounds_of_any_randomizer")
 def test_fewer_reports_in_one_layer_give_a_larger_epsilon_and_are_said(summaries):
     whole = report_of(PROTOCOL, summaries)
     lossy = [*summaries[:-1], replace(summaries[-1], num_clients=120, num_reports=240)]
@@ -132,7 +129,6 @@ class _LosesBlocks(InProcessExecutor):
         yield self._worker.answer(query, range(1, query.cohort.num_blocks), progress)
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_blocks_that_a_run_drops_change_its_claims(summaries):
     from fedhh.clients.worker import ClientWorker
 
@@ -143,7 +139,6 @@ def test_blocks_that_a_run_drops_change_its_claims(summaries):
     assert any(f"{256 * len(lossy)} clients' reports were lost" in n for n in report.notes)
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_hidden(summaries):
     # Two items per client at most; many clients have fewer prefixes left in later layers.
     protocol = replace(PROTOCOL, pad=False, max_items=4)
@@ -164,7 +159,7 @@ def test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_
     assert by_method(report, "item")["clones"].epsilon == pytest.approx(expected)
 
 
-@pytest.mark.slow("::test_central_triehh_claims_its_planned_rounds_over_the_whole_population")
+@pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_reused_clients_compose_over_the_rounds_they_may_have_served_in(summaries):
     protocol = replace(PROTOCOL, reuse_clients=True)
     reused = summaries_of(protocol)
@@ -223,7 +218,6 @@ def test_another_randomizer_has_the_bounds_of_any_randomizer():
     assert claimed_k(report) is None
 
 
-@pytest.mark.slow("::test_measured_anonymity_counts_true_holders")
 def test_k_anonymity_starts_with_the_first_layer_that_decides():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
     summaries = summaries_of(protocol)
@@ -258,7 +252,6 @@ def small_run(**changes):
     return run_config(config, POPULATION)
 
 
-@pytest.mark.slow("::test_measured_anonymity_counts_true_holders")
 def test_a_saved_result_states_every_guarantee_in_full():
     config, result = small_run(**{"privacy.delta": 1e-7, "privacy.alpha": 0.8})
     record = json.loads(json.dumps(result_record(result, config, {}), allow_nan=False))
@@ -282,7 +275,6 @@ def test_a_saved_result_states_every_guarantee_in_full():
     assert measured["fewest_holders"] == result.discoveries["true_clients"].min()
 
 
-@pytest.mark.slow("::test_measured_anonymity_counts_true_holders")
 def test_a_run_has_the_papers_delta_and_measures_the_holders_of_what_it_found():
     _, result = small_run()
     assert {each.delta for each in result.privacy.guarantees} == {0.0, 1e-10}
@@ -293,13 +285,12 @@ def test_a_run_has_the_papers_delta_and_measures_the_holders_of_what_it_found():
     assert result.metrics.share_held_by_at_most_k == share
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_a_run_has_the_delta_that_it_is_given():
     direct = simulate(replace(PROTOCOL, clients_per_layer=200), POPULATION, seed=1, delta=1e-4)
     assert {each.delta for each in direct.privacy.guarantees} == {0.0, 1e-4}
 
 
-@pytest.mark.slow("::test_central_triehh_claims_its_planned_rounds_over_the_whole_population")
+@pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_tables_state_the_local_epsilon_of_all_rounds_where_clients_are_reused():
     config, result = small_run(**{"protocol.reuse_clients": "true", "protocol.max_items": 3})
     rounds = result.cost["rounds"]
@@ -330,7 +321,7 @@ def test_measured_anonymity_counts_true_holders():
     assert set(nothing.values()) == {None}
 
 
-@pytest.mark.slow("::test_central_triehh_claims_its_planned_rounds_over_the_whole_population")
+@pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     # One prefix a layer dies out soon, which nobody knows before the run.
     _, result = small_run(**{"protocol.reuse_clients": "true", "protocol.eta_max": 1})
@@ -341,9 +332,8 @@ def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     assert str(rounds) in " ".join(result.privacy.notes)
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 @pytest.mark.parametrize(
-    "changes", thinned([{}, {"eta_max": 1}, {"pad": False}, {"oracle": "grr"}])
+    "changes", thinned([{"eta_max": 1}, {}, {"pad": False}, {"oracle": "grr"}])
 )
 @pytest.mark.parametrize("validation", [0.0, 0.05])
 def test_what_holds_before_the_run_is_the_plans_whatever_took_place(changes, validation):
@@ -358,7 +348,6 @@ def test_what_holds_before_the_run_is_the_plans_whatever_took_place(changes, val
         assert result.privacy.before_run(unit) == planned.before_run(unit)
 
 
-@pytest.mark.slow("::test_central_triehh_claims_its_planned_rounds_over_the_whole_population")
 def test_a_trie_that_dies_early_does_not_forget_the_rounds_it_planned():
     # A last, small cohort that is never asked decides what holds before the run.
     @dataclass(frozen=True, kw_only=True)
@@ -393,7 +382,6 @@ def test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local():
     assert report.best("item", "central").epsilon < 4.0
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_what_holds_before_the_run_stands_next_to_what_happened():
     _, result = small_run()
     report = result.privacy
@@ -407,7 +395,6 @@ def test_what_holds_before_the_run_stands_next_to_what_happened():
     assert all("blanket" in method and "any domain" not in method for method in realised)
 
 
-@pytest.mark.slow("::test_without_padding_nothing_is_claimed_before_the_run_but_what_is_local")
 def test_every_view_shows_what_holds_before_the_run_next_to_what_happened():
     config, result = small_run()
     report = result.privacy

@@ -48,7 +48,6 @@ def stopped(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow("::test_a_damaged_configuration_is_one_line")
 def test_the_same_run_goes_on_to_the_same_words(stopped):
     again = simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
     whole = simulate(PROTOCOL, POPULATION, seed=4)

@@ -48,7 +48,22 @@ CONFIG = load_config(
 )
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
+def test_what_fake_clients_pushed_is_recorded_and_read_back(tmp_path):
+    result = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
+    rows = result.candidates.candidates
+    assert (rows["fake_votes"] <= rows["votes"]).all()
+    begins = np.array([TARGET.startswith(prefix) for prefix in rows["prefix"]])
+    path = rows[begins & (rows["is_word"] == (rows["prefix"] == TARGET)).to_numpy()]
+    path = path[path["fate"] != "dropped"]
+    assert (path["fake_votes"] > 0).all()
+    assert path.loc[path["true_clients"] == 0, "by_fakes"].all()
+    assert not rows.loc[rows["true_clients"] > 0, "by_fakes"].any()
+    content = json.loads(json.dumps(result.adversary.to_dict()))
+    assert AdversaryOutcome.from_dict(content) == result.adversary
+    assert content["clients"] == 400
+
+
+@pytest.mark.slow("::test_what_fake_clients_pushed_is_recorded_and_read_back")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, tmp_path):
     result = simulate(protocol, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
@@ -77,7 +92,6 @@ def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, 
         assert (everything.to_numpy() >= 0).all()
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path):
     whole = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path / "whole")
     stopped = tmp_path / "stopped"
@@ -95,7 +109,7 @@ def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path
     assert again.adversary == whole.adversary
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
+@pytest.mark.slow("::test_what_fake_clients_pushed_is_recorded_and_read_back")
 def test_a_directory_tells_what_fake_clients_did(tmp_path):
     population = zipf_population(4_000)
     settled, _ = check_config(CONFIG, population)
@@ -116,7 +130,7 @@ def test_a_directory_tells_what_fake_clients_did(tmp_path):
     assert record["population"]["clients"] == 4_000
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
+@pytest.mark.slow("::test_protocols_of_python_are_attacked_in_a_sweep_as_alone")
 def test_a_sweep_varies_the_number_of_fake_clients(tmp_path):
     (tmp_path / "sweep.toml").write_text(
         CONFIG.to_toml() + '\n[sweep]\n[sweep.axes]\n"adversary.clients" = [1, 600]\n'
@@ -127,7 +141,6 @@ def test_a_sweep_varies_the_number_of_fake_clients(tmp_path):
     assert (rows["population_clients"] == 4_000).all()
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
 def test_protocols_of_python_are_attacked_in_a_sweep_as_alone():
     rows = sweep_over(LDP, POPULATION, seeds=[4], adversary=FAKES)
     alone = simulate(LDP, POPULATION, seed=4, adversary=FAKES)
@@ -176,7 +189,9 @@ def test_a_sentence_says_what_they_did(settings, said):
     assert said in outcome.sentence
 
 
-@pytest.mark.slow("::test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs")
+@pytest.mark.slow(
+    "tests/accounting/test_collusion.py::test_a_plan_claims_what_that_of_the_honest_clients_does"
+)
 def test_guarantees_are_for_honest_clients_who_alone_amplify():
     kind = replace(LDP, max_items=1, depth=2, local_epsilon=2.0)
     population = zipf_population(40_000)

@@ -66,7 +66,14 @@ def digest(result) -> str:
     return found.hexdigest()[:16]
 
 
-@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
+def test_without_devices_there_is_no_calendar_and_the_bits_are_the_same():
+    plain = simulate(PROTOCOL, POPULATION, seed=4)
+    assert digest(plain) == "e946bf1c043dad24"
+    assert plain.calendar is None
+    assert not set(OF_DEVICES) & set(plain.layers)
+
+
+@pytest.mark.slow("::test_without_devices_there_is_no_calendar_and_the_bits_are_the_same")
 def test_without_devices_the_bits_are_those_that_they_always_were():
     plain = simulate(PROTOCOL, POPULATION, seed=4)
     assert digest(plain) == "e946bf1c043dad24"
@@ -98,7 +105,6 @@ class Stopper(Callbacks):
             raise StoppedError
 
 
-@pytest.mark.slow("::test_such_a_question_is_the_same_whatever_was_answered")
 def test_an_interrupted_run_goes_on_to_the_same_bits_and_calendar(tmp_path):
     with pytest.raises(StoppedError):
         simulate(
@@ -121,7 +127,6 @@ def test_an_interrupted_run_goes_on_to_the_same_bits_and_calendar(tmp_path):
     assert again.privacy == whole.privacy
 
 
-@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_the_calendar_is_of_rounds_that_follow_each_other():
     result = simulate(PROTOCOL, POPULATION, seed=4, devices=DEVICES)
     layers = result.layers
@@ -193,7 +198,6 @@ def test_such_a_question_is_the_same_whatever_was_answered():
         )  # fmt: skip
 
 
-@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     protocol = TrieHH(alphabet=LETTERS, depth=4, clients_per_layer=900, threshold=3)
     quick = replace(DEVICES, deadline_hours=4.0, gap_hours=0.0, least_share=None)
@@ -209,7 +213,7 @@ def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     assert np.allclose(np.diff(once.layers["opened_hours"]), 4.0)
 
 
-@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
+@pytest.mark.slow("::test_a_run_that_stops_at_once_has_tables_without_rows")
 def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypatch):
     # Commands that ran in this process may have their own handler.
     monkeypatch.setattr(logging.getLogger("fedhh"), "propagate", True)
@@ -233,7 +237,6 @@ def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypat
         assert central_before_run(stopped.privacy, unit) == central_before_run(before, unit)
 
 
-@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
 def test_words_that_were_not_validated_are_not_returned():
     validated = replace(PROTOCOL, false_discovery_rate=0.05, clients_per_layer=400)
     result = simulate(validated, POPULATION, seed=8, devices=STOPPING)
@@ -243,7 +246,6 @@ def test_words_that_were_not_validated_are_not_returned():
     assert result.metrics.coverage == 0.0
 
 
-@pytest.mark.slow("::test_rounds_whose_questions_need_no_earlier_answer_are_open_at_the_same_time")
 def test_a_run_that_stops_at_once_has_tables_without_rows():
     result = simulate(PROTOCOL, POPULATION, seed=3, devices=STOPPING)
     assert result.layers.empty
@@ -255,7 +257,9 @@ def test_a_run_that_stops_at_once_has_tables_without_rows():
     assert "Pass 1, layer 1 had" in str(result)
 
 
-@pytest.mark.slow("::test_what_cannot_be_met_is_refused_before_anything_runs")
+@pytest.mark.slow(
+    "tests/accounting/test_least_answers.py::test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers"
+)
 def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     target = {"unit": "item", "epsilon": 1.5, "delta": 1e-6}
     chosen = at_central_epsilon(PROTOCOL, 3_000, **target, devices=DEVICES)
@@ -272,7 +276,9 @@ def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     assert not any("devices.least" in each for each in known.advice)
 
 
-@pytest.mark.slow("::test_such_a_question_is_the_same_whatever_was_answered")
+@pytest.mark.slow(
+    "tests/experiments/run/test_counting_while_asking.py::test_a_census_of_parts_is_the_census"
+)
 def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexicon):
     protocol = LdpTrieHH(clients_per_layer=300, depth=3, passes=1, eta_max=20)
     found = [
@@ -283,7 +289,7 @@ def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexi
     assert (found[1].layers["num_clients"] < 200).all()
 
 
-@pytest.mark.slow("::test_one_upload_for_all_layers_has_no_devices_that_come_and_go")
+@pytest.mark.slow("::test_the_calendar_is_of_rounds_that_follow_each_other")
 def test_a_sweep_over_objects_runs_with_devices():
     table = fedhh.sweep_over(
         PROTOCOL, POPULATION, axes={"local_epsilon": [4.0, 8.0]}, devices=DEVICES

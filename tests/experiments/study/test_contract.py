@@ -127,7 +127,7 @@ def test_of_a_run_and_its_resume_the_second_is_refused(
         call("run", file, "--out", directory, "-q")
 
 
-@pytest.mark.slow("::test_every_kind_is_here")
+@pytest.mark.slow("tests/experiments/study/test_kinds.py::test_a_sixth_kind_is_a_module_and_a_line")
 def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: Path, capsys):
     call("show", finished)
     assert "Files: " in capsys.readouterr().out
@@ -148,7 +148,7 @@ def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, fil
     assert sorted(finished.rglob("*")) == before
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_before_anything_is_made")
+@pytest.mark.slow("tests/experiments/sweep/test_sweep.py::test_resume_runs_only_what_is_missing")
 def test_a_resume_gives_the_same_bits_with_and_without_its_source(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):
@@ -167,7 +167,9 @@ def test_a_resume_gives_the_same_bits_with_and_without_its_source(
         assert results(stopped) == whole
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_before_anything_is_made")
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_whatever_differs_is_refused_and_nothing_is_lost"
+)
 def test_a_resume_with_other_settings_is_refused(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):

@@ -138,7 +138,6 @@ def holding(folder: Path, record: dict) -> Path:
     return folder
 
 
-@pytest.mark.slow("::test_what_a_kind_cannot_do_is_one_line")
 def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     call("show", toy)
     shown = capsys.readouterr().out
@@ -161,7 +160,6 @@ def test_a_sixth_kind_is_a_module_and_a_line(toy, capsys):
     assert "<title>A toy" in (toy / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow("tests/system/test_files.py::test_what_is_no_regular_file_stays")
 def test_a_report_replaces_files_alone_and_may_go_to_standard_output(toy, capsys, monkeypatch):
     monkeypatch.chdir(toy)
     os.mkfifo("pipe")
@@ -237,7 +235,7 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path):
     assert "\x1b" not in str(error.value)
 
 
-@pytest.mark.slow("::test_what_a_kind_cannot_do_is_one_line")
+@pytest.mark.slow("::test_an_unknown_kind_is_named_with_the_known_ones")
 @pytest.mark.parametrize("word", thinned(["run", "sweep", "pipeline", "repeated-collection"]))
 def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_path, word):
     directory = tmp_path / "copy"
@@ -255,7 +253,7 @@ def test_a_directory_says_its_kind_and_one_that_says_none_is_refused(made, tmp_p
         kinds.kind_of(directory)
 
 
-@pytest.mark.slow("::test_an_unknown_kind_is_named_with_the_known_ones")
+@pytest.mark.slow("::test_a_sixth_kind_is_a_module_and_a_line")
 def test_figures_of_a_repeated_collection_are_drawn_from_its_tables(made, tmp_path, capsys):
     directory = tmp_path / "months"
     shutil.copytree(made / "months", directory)

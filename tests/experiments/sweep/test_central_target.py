@@ -50,7 +50,7 @@ def done(tmp_path_factory):
     return plan, directory, run_sweep(plan, directory, workers=0)
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow("::test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is")
 def test_every_cell_holds_what_was_chosen_and_the_same_sweep_chooses_the_same(done):
     plan, _, _ = done
     assert [cell.id for cell in plan_of(SECTION).cells] == [cell.id for cell in plan.cells]
@@ -99,7 +99,9 @@ def test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is(monk
     assert phases == [("choosing each cell's epsilon", done, 4) for done in range(4)]
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow(
+    "tests/experiments/run/test_equal_privacy.py::test_the_chosen_local_epsilon_gives_the_target_and_no_more"
+)
 def test_results_have_the_target_what_was_chosen_and_what_it_gives(done):
     _, _, frame = done
     assert frame["status"].eq("done").all()
@@ -113,7 +115,9 @@ def test_results_have_the_target_what_was_chosen_and_what_it_gives(done):
     assert local[["LDP", "mixed"]].notna().all()
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow(
+    "tests/experiments/config/test_protocol_section.py::test_every_protocol_has_a_table_that_comes_back_from_its_own_file"
+)
 def test_a_cells_file_gives_its_result_again(done):
     plan, directory, _ = done
     for cell in plan.cells[::2]:
@@ -126,7 +130,9 @@ def test_a_cells_file_gives_its_result_again(done):
         assert flat_result(again, delta=config.privacy.delta) == record["result"]
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_a_comparison_is_at_the_epsilon_that_is_given"
+)
 def test_the_comparison_says_what_is_equal(done):
     _, directory, _ = done
     table = comparison_table(*results.read_results(directory))
@@ -141,7 +147,9 @@ def test_the_comparison_says_what_is_equal(done):
     assert "Equal privacy" not in ordinary_table.note
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_an_epsilon_in_the_place_of_an_axis_leaves_the_others"
+)
 def test_compare_replaces_the_axis_over_local_epsilons():
     table = {**TABLE, "sweep": {"protocols": PROTOCOLS, "axes": {"privacy.local_epsilon": [2, 4]}}}
     plan = parse_sweep(comparison_at(table, "user-central-epsilon=2"), "test")
@@ -192,7 +200,9 @@ def test_a_protocol_out_of_reach_is_refused_or_left_out():
     ]  # fmt: skip
 
 
-@pytest.mark.slow("::test_wrong_axes_are_refused")
+@pytest.mark.slow(
+    "tests/experiments/run/test_equal_privacy.py::test_the_chosen_local_epsilon_gives_the_target_and_no_more"
+)
 def test_objects_are_swept_over_the_same_axis():
     population = small_population(4_000)
     protocols = {

@@ -258,7 +258,7 @@ def test_fewer_than_three_numbers_make_no_line():
     assert choose_layout(table, [SAMPLER, PASSES], x=PASSES) == Layout(x=PASSES, by=(SAMPLER,))
 
 
-@pytest.mark.slow("::test_a_directory_without_a_sweep_is_refused")
+@pytest.mark.slow("::test_fewer_than_three_numbers_make_no_line")
 def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
     directory = results_in(tmp_path, grid(**{SAMPLER: ["greedy", "random"], "seed": [0, 1]}),
                            [SAMPLER])  # fmt: skip
@@ -266,7 +266,7 @@ def test_a_sweep_without_numbers_is_drawn_as_points(tmp_path):
     assert (tmp_path / "coverage.png").stat().st_size > 5_000
 
 
-@pytest.mark.slow("::test_the_interval_is_students_t_of_the_mean")
+@pytest.mark.slow("::test_coverage_is_drawn_against_central_epsilon_only_where_that_varies")
 def test_every_figure_comes_as_png_pdf_and_svg_and_says_its_interval(tmp_path):
     rows = grid(**{EPSILON: [2.0, 4.0, 8.0], COHORT: [10, 100], "seed": [0, 1, 2]})
     rows = rows.assign(central_epsilon_before_run=rows[EPSILON] / 10, delta=1e-10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import fedhh
 from fedhh.experiments.report.notebook import NotebookTable
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from fedhh.words.known_words import named_list
 
@@ -50,7 +51,29 @@ def both() -> pd.DataFrame:
     )  # fmt: skip
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
+TINY = fedhh.LdpTrieHH(alphabet=LETTERS, clients_per_layer=100, depth=3, passes=1, max_items=1)
+
+
+def test_a_small_sweep_has_the_rows_of_its_single_runs():
+    population = small_population(400)
+    rows = fedhh.sweep_over(TINY, population, axes={"local_epsilon": [2.0, 8.0]}, seeds=[5, 6])
+    assert rows["privacy.local_epsilon"].tolist() == [2.0, 2.0, 8.0, 8.0]
+    assert rows["seed"].tolist() == [5, 6, 5, 6]
+    assert rows["cell"].is_unique
+    assert rows["status"].eq("done").all()
+    for place, (epsilon, seed) in ((0, (2.0, 5)), (3, (8.0, 6))):
+        alone = fedhh.simulate(replace(TINY, local_epsilon=epsilon), population, seed=seed)
+        assert rows["coverage"][place] == alone.metrics.coverage
+        assert rows["reports"][place] == alone.cost["reports"]
+
+
+def test_small_populations_of_all_seeds_have_one_size():
+    rows = fedhh.sweep_over(TINY, lambda seed: small_population(400 + seed), seeds=2)
+    assert rows["status"].tolist() == ["done", "failed"]
+    assert rows["error"][1] == "Expected 400 clients for every seed, got 401 for seed 1."
+
+
+@pytest.mark.slow("::test_a_small_sweep_has_the_rows_of_its_single_runs")
 def test_the_same_settings_and_seeds_give_the_rows_of_a_configuration(both, tmp_path):
     config = of_config(
         {
@@ -65,7 +88,9 @@ def test_the_same_settings_and_seeds_give_the_rows_of_a_configuration(both, tmp_
     assert both["status"].eq("done").all()
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_plan.py::test_auto_cohorts_are_resolved_and_appear_as_a_column"
+)
 def test_what_auto_decides_differently_is_a_column_as_in_a_configuration(tmp_path):
     axes = {"passes": [1, 2], "sampler": ["random", "greedy"]}
     mine = fedhh.sweep_over(TRIEHH, chat, axes=axes, seeds=[5])
@@ -75,7 +100,7 @@ def test_what_auto_decides_differently_is_a_column_as_in_a_configuration(tmp_pat
     assert "protocol.clients_per_layer" in mine
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
+@pytest.mark.slow("::test_a_small_sweep_has_the_rows_of_its_single_runs")
 def test_one_population_serves_all_seeds_and_workers_change_nothing(ray_here):
     population = chat(0)
     axes = {"local_epsilon": np.array([2.0, 8.0])}
@@ -102,7 +127,6 @@ class Fragile(fedhh.LdpTrieHH):
         return super().keep(votes, noise, query)
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
 def test_a_run_that_fails_is_a_row_and_the_others_go_on(capsys):
     results = fedhh.sweep_over(
         Fragile(**BASE), chat, axes={"local_epsilon": [8, 2]}, progress=True
@@ -117,7 +141,9 @@ def test_a_run_that_fails_is_a_row_and_the_others_go_on(capsys):
     assert "1 cell failed" in fedhh.table(results).note
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_a_cell_is_the_mean_and_half_its_interval"
+)
 def test_results_are_shown_as_a_table_and_figures(both):
     table = fedhh.table(both)
     assert isinstance(table, NotebookTable)
@@ -168,7 +194,7 @@ def test_what_cannot_run_is_refused_in_one_line(changes, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow("::test_what_cannot_run_is_refused_in_one_line")
+@pytest.mark.slow("::test_small_populations_of_all_seeds_have_one_size")
 def test_populations_of_all_seeds_have_one_size():
     results = fedhh.sweep_over(
         TRIEHH, lambda seed: fedhh.synthetic_population("chat", 500 + seed, seed=seed), seeds=2

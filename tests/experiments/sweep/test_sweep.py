@@ -53,7 +53,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
 def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Path):
     table, description = results.read_results(finished)
     rows = table[["privacy.local_epsilon", "protocol.sampler", "seed"]].to_numpy().tolist()
@@ -63,7 +62,6 @@ def test_results_hold_one_row_per_cell_and_seed_in_the_grids_order(finished: Pat
     assert {"coverage", "precision_top_10", "local_epsilon", "reports"} <= set(table)
 
 
-@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
 def test_a_cells_row_is_what_a_run_of_its_config_gives(finished: Path):
     table, _ = results.read_results(finished)
     row = table.iloc[7]
@@ -94,7 +92,28 @@ def test_times_stand_in_a_file_of_their_own(finished: Path):
     assert (pd.read_csv(finished / "timings.csv")["seconds"] > 0).all()
 
 
-@pytest.mark.slow("::test_a_population_that_cannot_be_had_fails_its_cells_alone")
+def test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once(tmp_path, monkeypatch):
+    drawn, accounted = [], []
+
+    def counted(config, *, seed, **options):
+        drawn.append(seed)
+        return build_population(config, seed=seed, **options)
+
+    def counted_bound(*settings, **options):
+        accounted.append(options["num_clients"])
+        return user_level_from(*settings, **options)
+
+    monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
+    monkeypatch.setattr(run_guarantees, "user_level_from", counted_bound)
+    protocol = {"name": "pem", "clients_per_layer": 210, "length": 4, "max_items": 2}
+    plan = plan_of({"axes": {"protocol.keep": [5, 6]}}, protocol=protocol)
+    table = sweep.run_sweep(plan, tmp_path / "out", workers=0)
+    assert table["status"].tolist() == ["done", "done"]
+    assert drawn == [5]
+    assert len(accounted) == 1
+
+
+@pytest.mark.slow("::test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once")
 def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     drawn = []
 
@@ -107,7 +126,7 @@ def test_a_population_is_drawn_once_for_all_its_cells(tmp_path, monkeypatch):
     assert drawn == [5, 6]
 
 
-@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
+@pytest.mark.slow("::test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once")
 @pytest.mark.parametrize("workers", thinned([0, 2]))
 @pytest.mark.parametrize("source", ["synthetic", "held", "file"])
 def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, source, workers):
@@ -141,7 +160,7 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, 
     assert read == ([str(words)] if source == "file" else [])
 
 
-@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
+@pytest.mark.slow("::test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once")
 def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
     made = []
 
@@ -211,7 +230,6 @@ def test_resume_runs_only_what_is_missing(tmp_path):
     assert (out / results.RESULTS).read_bytes() == before
 
 
-@pytest.mark.slow("::test_times_stand_in_a_file_of_their_own")
 def test_another_sweep_or_a_changed_file_is_not_mixed_in(tmp_path):
     words = tmp_path / "words.csv"
     words.write_text("user,word,count\n" + "".join(f"u{i},w{i % 7},1\n" for i in range(900)))
@@ -251,7 +269,9 @@ def test_a_file_too_small_for_a_cell_is_refused_before_anything_runs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow("::test_the_csv_has_the_same_rows")
+@pytest.mark.slow(
+    "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
+)
 @pytest.mark.usefixtures("shared_ray")
 def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     sweep.run_sweep(plan_of(TWO_AXES), tmp_path / "cells", workers=2)
@@ -262,7 +282,7 @@ def test_ray_gives_the_same_bytes_as_one_process(tmp_path, finished: Path):
     assert same_bytes(tmp_path / "clients", tmp_path / "alone")
 
 
-@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
+@pytest.mark.slow("::test_the_cluster_that_is_asked_is_the_one_that_works")
 def test_what_workers_share_follows_from_what_fits(tmp_path, monkeypatch, ray_here):
     def shared(population: dict[str, object]) -> str:
         ray_here.clear()
@@ -289,7 +309,7 @@ protocol.sampler = ["greedy", "random"]
 )
 
 
-@pytest.mark.slow("::test_the_csv_has_the_same_rows")
+@pytest.mark.slow("::test_resume_runs_only_what_is_missing")
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE)
@@ -325,8 +345,7 @@ def same_bytes(one: Path, other: Path) -> bool:
     return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
 
 
-@pytest.mark.slow("::test_a_file_too_small_for_a_cell_is_refused_before_anything_runs")
-@pytest.mark.parametrize(("virtual", "shared"), [(False, "cells"), (True, "clients")])
+@pytest.mark.parametrize(("virtual", "shared"), thinned([(False, "cells"), (True, "clients")]))
 def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, virtual, shared):
     # The cluster itself is in test_cluster.py; here, where the address goes.
     plan = plan_of({}, population={**TABLE["population"], "virtual": virtual})

@@ -29,6 +29,7 @@ from fedhh.protocol import Discoveries
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -76,7 +77,37 @@ def population(clients: int = 9_000) -> VirtualPopulation:
     return built
 
 
-@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
+def test_two_small_runs_that_share_clients_give_the_bits_of_each_alone():
+    clients = small_population(400)
+    sizes = {"alphabet": LETTERS, "clients_per_layer": 100, "passes": 1, "eta_max": 10}
+    protocols = [
+        LdpTrieHH(**sizes, depth=depth, max_items=items) for depth, items in ((3, 1), (2, 2))
+    ]
+    shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), 2)
+    found: dict[int, Discoveries] = {}
+
+    def last_of(protocol: LdpTrieHH, executor: Any) -> Discoveries:
+        *_, last = engine.rounds(protocol, executor)
+        return protocol.discoveries(last.state)
+
+    def run(number: int) -> None:
+        with shared.run(number) as own:
+            found[number] = last_of(settled[number], own)
+
+    settled = [each.settle(num_clients=400, seed=7) for each in protocols]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    for number, protocol in enumerate(settled):
+        alone = last_of(protocol, InProcessExecutor(ClientWorker(clients, seed=7)))
+        assert len(alone.words)
+        assert found[number].words == alone.words
+        assert np.array_equal(found[number].estimate, alone.estimate)
+
+
+@pytest.mark.slow("::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone")
 def test_a_sweep_groups_what_asks_the_same_clients_and_its_rows_are_those_of_single_runs(
     tmp_path: Path, draws: Draws
 ):
@@ -106,7 +137,7 @@ def test_cells_share_clients_only_where_the_rounds_are_the_same():
     assert [len(group) for group in sharing_clients(cells, lambda cell: nobody)] == [1, 1, 1]
 
 
-@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
+@pytest.mark.slow("::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone")
 def test_cells_that_share_clients_ask_the_same_devices_as_each_alone():
     """One of them stops early: its devices are given more time to no avail."""
     devices = {"check_in": "papaya", "eligible": 0.8, "dropout": 0.1, "when_missed": "stop"}
@@ -124,7 +155,7 @@ def test_cells_that_share_clients_ask_the_same_devices_as_each_alone():
     assert records[0]["result"]["clients_asked"] < 0.75 * 9_000
 
 
-@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
+@pytest.mark.slow("::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone")
 def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.MonkeyPatch):
     cells: list[Cell] = list(plan().cells[:2])
     drawn = Drawn(population=population(), error="", seconds=0.0)
@@ -143,7 +174,7 @@ def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.Monkey
     assert done["result"]["coverage"] == alone.metrics.coverage
 
 
-@pytest.mark.slow("::test_cells_share_clients_only_where_the_rounds_are_the_same")
+@pytest.mark.slow("::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone")
 @pytest.mark.parametrize("fidelity", ["per-report", "exact-tally"])
 def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity: str):
     """One ends earlier, and their second rounds ask other cohorts."""

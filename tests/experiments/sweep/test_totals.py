@@ -80,7 +80,7 @@ def test_cohorts_that_give_equal_totals_are_said_to_be_equal():
     assert asked(plan_of({"protocols": protocols})) == [2_500, 2_500]
 
 
-@pytest.mark.slow("::test_a_sweep_of_one_protocol_says_what_its_cells_ask")
+@pytest.mark.slow("::test_cohorts_that_give_equal_totals_are_said_to_be_equal")
 def test_everybody_is_asked_by_all_and_samples_of_a_central_guarantee_stand_apart():
     central = {"name": "triehh", "central_epsilon": 20}
     table = {**copy.deepcopy(TABLE), "privacy": {"delta": 0.01}}
