@@ -43,7 +43,9 @@ def test_a_small_attack_finds_how_many_fakes_a_word_takes():
     assert 1 <= one.needed(0.5).clients <= one.needed(0.95).clients <= one.most
     assert one.num_clients == 500
     doses = sorted(one.doses, key=lambda dose: dose.clients)
-    assert doses[0].found < doses[0].targets / 2 < doses[-1].found == doses[-1].targets
+    few, many = doses[0], doses[-1]
+    assert few.found < few.targets / 2
+    assert many.found == many.targets
     content = json.loads(json.dumps(found.to_dict()))
     assert content["attacks"][0]["needed"]["0.5"]["clients"] == one.needed(0.5).clients
     assert str(one.needed(0.95).clients) in found.table().render("csv").replace(",", "")

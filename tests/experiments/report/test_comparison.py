@@ -173,7 +173,7 @@ def test_a_small_run_is_compared_with_its_own_numbers():
     ]  # fmt: skip
     config = load_config(settings=["protocol.name=ldp-triehh", *common])
     runs = [run_config(config, zipf_population(500))]
-    rows = rows_of(comparison_of_runs(runs))
+    rows = rows_of(comparison_table(*results_of_runs(runs)))
     assert rows["coverage"] == tuple(f"{run.metrics.coverage:.1%}" for _, run in runs)
     assert rows["rounds"] == (str(len(runs[0][1].layers)),)
     assert rows["server, CPU seconds"] == tuple(

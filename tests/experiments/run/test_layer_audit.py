@@ -52,7 +52,7 @@ def test_the_audit_of_a_layer_of_two_reports_detects_what_is_understated(epsilon
 
 def test_the_audit_of_a_run_of_few_clients_detects_what_is_understated(monkeypatch):
     few = replace(PROTOCOL, local_epsilon=0.5, clients_per_layer=2, depth=2, eta_max=2)
-    right = audited_run(few, num_runs=30)
+    right = audited_run(few, num_runs=8)
     assert right.found.epsilon <= min(claims(right).values())
     assert (right.decided.query.layer, right.decided.query.domain_size) == (1, 43)
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilonBySixteen")
