@@ -134,7 +134,7 @@ def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, mon
 )
 def test_what_cannot_be_resumed_is_to_be_given_again(run, tmp_path, monkeypatch, whole, words):
     shutil.copytree(whole, tmp_path / "whole")
-    fill_disk(monkeypatch, "fedhh.system.files", "_renamed")
+    fill_disk(monkeypatch, "fedhh.system.files", "_unfinished_next_to")
     status, complaint = run(*words)
     assert (status, complaint.count("\n")) == (1, 1)
     assert complaint.endswith("; make room and give the command again.\n")
@@ -187,7 +187,7 @@ def test_a_read_only_directory_is_not_resumed(run, tmp_path, monkeypatch, whole)
 
 
 def test_a_new_directory_on_a_full_disk_is_refused_in_one_line(run, monkeypatch):
-    fill_disk(monkeypatch, "fedhh.system.files", "_renamed")
+    fill_disk(monkeypatch, "fedhh.system.files", "_unfinished_next_to")
     status, complaint = run(*SMALL, "--out", "cut")
     assert (status, complaint.count("\n")) == (2, 1)
     assert "Cannot write to cut: No space left on device." in complaint
