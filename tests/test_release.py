@@ -57,20 +57,18 @@ def undeclared(names: set[str], requirements: list[str]) -> set[str]:
     }
 
 
-@pytest.mark.slow("::test_the_readme_for_an_index_has_no_relative_link")
+@pytest.mark.slow("::test_an_undeclared_import_is_seen")
 def test_everything_that_the_package_imports_is_declared():
     names = imported_by(ROOT / "fedhh")
     assert "psutil" in names
     assert undeclared(names, PROJECT["dependencies"]) == set()
 
 
-@pytest.mark.slow("::test_the_readme_for_an_index_has_no_relative_link")
 def test_an_undeclared_import_is_seen():
     without = [each for each in PROJECT["dependencies"] if not each.startswith("scipy")]
     assert undeclared({"numpy", "scipy", "json"}, without) == {"scipy"}
 
 
-@pytest.mark.slow("::test_the_readme_for_an_index_has_no_relative_link")
 def test_links_within_the_source_become_text_and_links_to_the_web_stay():
     text = "# Name\n\n[here](docs/a.md#b), [docs/a.md](docs/a.md), [web](https://x.org).\n\n![P](p.png)"
     _, shown = readme_for_index(text).split("install.\n\n")

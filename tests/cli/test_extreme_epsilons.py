@@ -20,7 +20,6 @@ COMMANDS = {
 }
 
 
-@pytest.mark.slow("::test_a_central_target_that_nothing_reaches_is_said_to_be_out_of_reach")
 @pytest.mark.parametrize("name", thinned(COMMANDS))
 def test_epsilons_without_right_numbers_are_refused_in_one_line(name, command):
     for epsilon in ("5e-324", "1e-17", "1e300"):

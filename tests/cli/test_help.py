@@ -92,7 +92,6 @@ def test_tables_of_files_are_named_in_help(help_of, word):
     assert "sweep.protocols" in help_of(word)
 
 
-@pytest.mark.slow("::test_every_command_that_the_issue_of_a_user_may_need_is_there")
 def test_the_version_and_the_completion_are_options_of_the_whole(command, help_of):
     done = command("--version")
     assert (done.returncode, done.stdout) == (0, f"fedhh {__version__}\n")

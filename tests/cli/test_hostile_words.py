@@ -44,7 +44,9 @@ def hostile_file(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
+@pytest.mark.slow(
+    "tests/cli/test_safe_text.py::test_a_console_shows_words_as_they_are_wherever_it_prints_them"
+)
 def test_a_run_and_show_print_hostile_words_and_paths(command, tmp_path, hostile_file):
     out = f"out[bold]{ESC}\u202e"
     done = command(
@@ -64,7 +66,9 @@ def test_a_run_and_show_print_hostile_words_and_paths(command, tmp_path, hostile
     printed_safely(refused, f"Error: {path} holds another run")
 
 
-@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
+@pytest.mark.slow(
+    "tests/cli/test_safe_text.py::test_a_console_shows_words_as_they_are_wherever_it_prints_them"
+)
 def test_commands_about_files_print_hostile_paths(command, tmp_path):
     rows = [json.dumps({"user": str(u), "word": w, "count": 1}) for u in range(40) for w in WORDS]
     (tmp_path / "words.jsonl").write_text("\n".join(rows) + "\n")
@@ -100,7 +104,9 @@ sampler = "greedy"
 
 
 # What figures make of such labels is tested with the figures.
-@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
+@pytest.mark.slow(
+    "tests/cli/test_safe_text.py::test_a_console_shows_words_as_they_are_wherever_it_prints_them"
+)
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_sweeps_and_comparisons_print_hostile_labels_and_titles(command, tmp_path):
     (tmp_path / "s.toml").write_text(SWEEP)
@@ -115,7 +121,9 @@ def test_sweeps_and_comparisons_print_hostile_labels_and_titles(command, tmp_pat
     printed_safely(shown, *labels, r"[/] \x1b[2J \u202e")
 
 
-@pytest.mark.slow("::test_what_fails_is_one_line_of_plain_text_and_ends_with_1")
+@pytest.mark.slow(
+    "tests/cli/test_safe_text.py::test_a_directory_alone_is_raw_for_programs_and_safe_for_people"
+)
 def test_tables_are_raw_for_programs_and_safe_for_people(command, tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(SWEEP)
     assert command("sweep", "s.toml", "--out", "out", "-q", cwd=tmp_path).stdout == "out\n"

@@ -32,7 +32,9 @@ def chat(tmp_path, monkeypatch):
     return "chat.csv"
 
 
-@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
+@pytest.mark.slow(
+    "tests/experiments/run/test_preflight.py::test_the_share_that_can_be_spelled_is_that_of_the_run"
+)
 def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
     done = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "mine", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -52,7 +54,9 @@ def test_a_run_says_on_standard_error_what_is_known_before_it(chat, command):
     assert "amplifies" not in done.stdout
 
 
-@pytest.mark.slow("::test_a_wrong_layout_is_one_line")
+@pytest.mark.slow(
+    "tests/clients/reading/test_columns.py::test_a_configuration_says_how_its_file_is_laid_out"
+)
 def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command, tmp_path):
     first = command("run", "--data", chat, *LAYOUT, *QUICK, "--out", "one", "--quiet")
     assert (first.returncode, first.stderr) == (0, "")
@@ -65,7 +69,9 @@ def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command,
     assert one == two
 
 
-@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
+@pytest.mark.slow(
+    "tests/experiments/run/test_preflight.py::test_the_share_that_can_be_spelled_is_that_of_the_run"
+)
 def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     done = command(
         "compare", "--data", chat, *LAYOUT, "--workers", "0", "--seeds", "1", "--out", "mine",
@@ -80,7 +86,9 @@ def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     assert "amplifies" not in command("compare", "--resume", "--out", "mine").stderr
 
 
-@pytest.mark.slow("::test_a_file_that_is_too_small_has_that_for_a_verdict")
+@pytest.mark.slow(
+    "tests/experiments/run/test_preflight.py::test_the_share_that_can_be_spelled_is_that_of_the_run"
+)
 def test_a_sweep_over_a_file_says_it_too(chat, command, tmp_path):
     (tmp_path / "s.toml").write_text(
         """
@@ -108,7 +116,9 @@ workers = 0
     assert "(epsilon 2)" not in whole(done.stderr)
 
 
-@pytest.mark.slow("::test_a_file_that_is_too_small_has_that_for_a_verdict")
+@pytest.mark.slow(
+    "tests/experiments/run/test_preflight.py::test_of_every_kind_of_plan_the_numbers_are_found"
+)
 def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     (tmp_path / "few.csv").write_text(
         "user,word\n" + "".join(f"{user},lol\n" for user in range(499))
@@ -131,7 +141,9 @@ def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
     assert LOCAL in whole(run.stderr)
 
 
-@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
+@pytest.mark.slow(
+    "tests/clients/populations/test_describe.py::test_figures_are_those_of_a_small_population_counted_by_hand"
+)
 def test_a_description_speaks_of_labels_and_percents(chat, command):
     done = command("data", "describe", chat, *LAYOUT)
     assert done.returncode == 0, done.stderr
@@ -158,7 +170,9 @@ def test_a_file_that_is_too_small_has_that_for_a_verdict(command, tmp_path):
     assert "clients" in facts["verdict"]["refusal"]
 
 
-@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
+@pytest.mark.slow(
+    "tests/clients/reading/test_columns.py::test_what_a_message_proposes_reads_the_file"
+)
 def test_other_names_and_upper_case_are_read_by_options(command, tmp_path):
     rows = [f"{user},{'LOL' if user % 2 else 'lol'},2\n" for user in range(5_000)]
     (tmp_path / "p.csv").write_text("client_id,token,n\n" + "".join(rows))
@@ -218,7 +232,6 @@ def test_a_long_line_is_wrapped_and_never_cut(width, capsys):
     assert all(len(row) <= width for row in printed.splitlines())
 
 
-@pytest.mark.slow("::test_a_long_line_is_wrapped_and_never_cut")
 def test_preparation_prints_its_whole_warning(command, tmp_path):
     words = " ".join(f"привет{'а' * i}" for i in range(12))
     (tmp_path / "p.csv").write_text(f"Sender;Message\na;{words} \U0001f602\nb;\U0001f602\n")

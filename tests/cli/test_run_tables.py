@@ -74,7 +74,6 @@ def test_rounds_have_their_names_and_thresholds(protocol, of_layers, of_validati
     assert (rows[-1][1] == "validation") == (of_validation is not None)
 
 
-@pytest.mark.slow("::test_a_run_prints_how_far_estimates_are_off_and_whom_they_count")
 @pytest.mark.parametrize(
     ("protocol", "reason", "other"),
     [(ADAPTIVE, SEVERAL_ROUNDS, UNBIASED), (LDP, UNBIASED, SEVERAL_ROUNDS)],

@@ -250,7 +250,9 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 
 
-@pytest.mark.slow("::test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_ever")
+@pytest.mark.slow(
+    "tests/oracles/test_sketch_oracles.py::test_a_sketch_drawn_without_storing_reports_has_the_distribution_of_a_sketch_of_reports"
+)
 @pytest.mark.parametrize("protocol", thinned([SFP, PEM]), ids=["sfp", "pem"])
 def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(population, protocol):
     query = protocol.next_query(protocol.initialize())

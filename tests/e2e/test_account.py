@@ -38,7 +38,7 @@ def test_shuffle_states_every_bound_of_gboards_case(answer):
     assert found["true_epsilon_at_least"] <= bounds["ss_blanket"]["epsilon"]
 
 
-@pytest.mark.slow("::test_shuffle_states_every_bound_of_gboards_case")
+@pytest.mark.slow("tests/accounting/test_collusion.py::test_gboards_point_with_an_honest_share")
 def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
     found = answer("account", "shuffle", *GBOARD, "--honest-share", "0.9")
     assert (found["reports"], found["honest_reports"]) == (30_000_000, 27_000_000)
@@ -64,7 +64,9 @@ def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
         assert message in err
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_collusion.py::test_a_small_plan_is_searched_for_with_an_honest_share"
+)
 def test_a_plan_is_found_in_spite_of_colluders(answer, fedhh):
     words = ("account", "plan", "--local-epsilon", "4", "--central-epsilon", "1", "--oracle", "grr")
     clients = [answer(*words, "--honest-share", share)["plan"]["clients"] for share in ("1", "0.5")]
@@ -98,7 +100,6 @@ def test_a_domain_of_two_values_has_no_attack_but_bounds(answer, fedhh):
     assert fedhh("account", "shuffle", *words)[0] == 0
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_user_level_is_the_smaller_of_groups_and_slots(answer):
     found = answer(
         "account", "user", "--local-epsilon", "6", "--clients", "2000", "--max-items", "3",
@@ -113,7 +114,6 @@ def test_user_level_is_the_smaller_of_groups_and_slots(answer):
     assert found["bounds"]["blanket"]["epsilon"] < found["bounds"]["clones"]["epsilon"]
 
 
-@pytest.mark.slow("::test_shuffle_states_every_bound_of_gboards_case")
 def test_anonymity_of_gboards_case_is_none_as_printed_and_49_corrected(answer):
     sizes = ("--reports", "30000000", "--eta-max", "10000", "--alphabet-size", "100")
     found = answer("account", "anonymity", "--local-epsilon", "10", *sizes)
@@ -134,7 +134,9 @@ def central_of(found: dict, unit: str) -> dict:
     return guarantee
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_accounts.py::test_a_small_plans_clients_give_back_its_local_epsilon"
+)
 def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
     target = ("--central-epsilon", "1", "--local-epsilon", "6", "--max-items", "60")
     one = answer("account", "plan", *target)
@@ -162,7 +164,9 @@ def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
     assert validation == int(0.1 * validated["clients"])
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_accounts.py::test_a_small_plans_clients_give_back_its_local_epsilon"
+)
 @pytest.mark.parametrize("domain", [(), ("--domain-size", "1000001"), ("--eta-max", "500")])
 def test_a_plan_and_its_reverse_agree(answer, domain):
     target = ("--central-epsilon", "1", "--layers", "2", "--max-items", "10", *domain)
@@ -172,7 +176,9 @@ def test_a_plan_and_its_reverse_agree(answer, domain):
     assert 1 - 2e-3 <= central_of(back, "item")["epsilon"] <= 1
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_accounts.py::test_a_protocols_plan_has_all_clients_and_its_title"
+)
 def test_a_presets_plan_is_its_protocols(answer):
     words = "account plan --preset small --set protocol.max_items=1 --central-epsilon 1"
     found = answer(*words.split(), "--delta", "1e-6")
@@ -192,7 +198,9 @@ def test_a_presets_plan_is_its_protocols(answer):
     assert found["target"]["delta"] == 1e-6
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_accounts.py::test_a_plan_out_of_reach_has_a_reason_and_no_guarantees"
+)
 def test_a_plan_that_nothing_reaches_says_so(answer, fedhh):
     words = ("--central-epsilon", "1e-9", "--local-epsilon", "16")
     found = answer("account", "plan", *words)
@@ -273,7 +281,6 @@ def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
     assert (tmp_path / "b.png").read_bytes() == b"old"
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     code, out, _ = fedhh("account", "shuffle", *GBOARD_SS)
@@ -291,7 +298,9 @@ SS = "account shuffle --local-epsilon 6 --reports 20000 --oracle ss --domain-siz
 USER = "account user --local-epsilon 2 --clients 500 --max-items 5 --delta 1e-6"
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow(
+    "tests/accounting/test_accounts.py::test_a_few_reports_have_second_opinions_on_what_is_a_curve"
+)
 @pytest.mark.parametrize(
     ("line", "of", "without"),
     [(SS, "epsilon", ["closed_form"]), (USER, "slots", [])],
@@ -310,7 +319,6 @@ def test_a_second_opinion_stands_next_to_each_bound_and_changes_none(answer, lin
         assert opinion["lower"] > 0.99 * opinion["upper"]
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_the_table_of_second_opinions_has_a_row_for_each(fedhh):
     words = ("--local-epsilon", "2", "--reports", "100")
     code, out, _ = fedhh("account", "shuffle", *words, "--second-opinion")
@@ -319,7 +327,7 @@ def test_the_table_of_second_opinions_has_a_row_for_each(fedhh):
     assert [rows.count(f" {name} ") for name in ("clones", "clones-2023", "blanket")] == [1, 1, 0]
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow("tests/accounting/test_second_opinion.py::test_small_deltas_are_refused")
 @pytest.mark.parametrize(
     "words",
     [
@@ -333,7 +341,7 @@ def test_shuffles_have_no_event_and_small_deltas_no_second_opinion(refused, word
         assert delta in refused("account", *words, "--delta", delta, "--second-opinion")
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
+@pytest.mark.slow("tests/e2e/test_account_ledger.py::test_an_event_is_python_that_evaluates_to_it")
 @pytest.mark.parametrize(("unit", "reports"), [("item", 1), ("user", 5)])
 def test_a_plan_is_an_event_of_all_reports_about_a_unit(fedhh, unit, reports):
     words = "account plan --local-epsilon 2 --central-epsilon 1 --max-items 5 --format dp-event"
@@ -344,7 +352,6 @@ def test_a_plan_is_an_event_of_all_reports_about_a_unit(fedhh, unit, reports):
     assert accountant.get_epsilon(0) == pytest.approx(2 * reports)
 
 
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
 def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
     def too_small(**asked) -> UserLevelEpsilon:
         found = user_level_epsilon(**asked)

@@ -63,7 +63,6 @@ def test_the_worked_example_of_the_paper(answer):
     assert busy["largest_in_24_hours"] == 20
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_published_caps(answer):
     found = answer("--rules", "apple", "--days", "30", "--delta", "1e-6")
     assert [epsilon(found, unit) for unit in ("item", "day", "24 hours", "user")] == [
@@ -76,7 +75,7 @@ def test_published_caps(answer):
     assert {each["delta"] for each in found["together"]["guarantees"]} == {0.0, 1e-6}
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
+@pytest.mark.slow("tests/longitudinal/test_ledger.py::test_each_level_by_hand")
 def test_rules_of_ones_own(answer):
     found = answer(
         "--use-case", "a=1:2/7:unlimited:30", "--use-case", "b=0.5+0.25:1:3",
@@ -93,7 +92,7 @@ def test_rules_of_ones_own(answer):
     assert {each["neighboring"] for each in found["together"]["guarantees"]} >= {"swap of values"}
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
+@pytest.mark.slow("tests/longitudinal/test_ledger.py::test_each_level_by_hand")
 def test_a_run_that_is_repeated(answer):
     found = answer("small", "--every", "7", "--days", "365")
     (name, rule), *others = found["use_cases"].items()
@@ -106,7 +105,6 @@ def test_a_run_that_is_repeated(answer):
     assert epsilon(changed, "user") == 2 * rule["amount"]
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_tables_name_units_and_deltas(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     done = command("account", "ledger", "--rules", "macos-10.12", "--days", "365")
@@ -116,7 +114,9 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
         assert text in " ".join(done.stdout.split())
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
+@pytest.mark.slow(
+    "tests/cli/test_safe_text.py::test_a_console_shows_words_as_they_are_wherever_it_prints_them"
+)
 @pytest.mark.usefixtures("drawn_figures")
 def test_names_of_use_cases_are_shown_as_they_are(command, tmp_path):
     done = command(
@@ -181,7 +181,6 @@ def test_an_event_is_python_that_evaluates_to_it(command):
     assert found == pytest.approx([1.0] * 6 + [2.0] * 3 + [6.0] * 3)
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_a_second_opinion_on_a_lifetime_stands_next_to_its_composition(answer):
     words = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "9")
     words += ("--delta", "1e-6")
@@ -201,7 +200,9 @@ def test_a_single_record_is_not_composed(answer, command):
     assert "No second opinion" in command("account", "ledger", *words).stdout
 
 
-@pytest.mark.slow("::test_an_event_is_python_that_evaluates_to_it")
+@pytest.mark.slow(
+    "tests/accounting/test_second_opinion.py::test_too_many_or_too_few_records_are_refused"
+)
 def test_what_has_no_event_or_opinion_is_refused(refused):
     lifetime = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
     assert "365,000" in refused(*lifetime, "--format", "dp-event")

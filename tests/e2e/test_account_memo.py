@@ -10,7 +10,7 @@ from tests.thinned import thinned
 RAPPOR = ("account", "memo", "--answer", "rappor", "--local-epsilon", "4.394449154672439")
 
 
-@pytest.mark.slow("::test_tables_say_what_is_not_covered")
+@pytest.mark.slow("tests/longitudinal/test_memoization.py::test_the_numbers_of_the_rappor_paper")
 def test_the_numbers_of_the_rappor_paper(command):
     done = command(*RAPPOR, "--bits", "4", "--days", "14", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,7 +54,9 @@ def test_json_has_null_where_nothing_bounds_epsilon(command):
     assert found["public_bits"] == pytest.approx(math.log2(math.comb(32, 4)))
 
 
-@pytest.mark.slow("::test_tables_say_what_is_not_covered")
+@pytest.mark.slow(
+    "tests/longitudinal/test_memo_account.py::test_a_device_is_looked_for_in_its_crowd"
+)
 def test_a_device_is_found_again_in_a_crowd(command):
     words = (*RAPPOR, "--days", "2", "--bits", "32", "--crowd", "10")
     found = json.loads(command(*words, "--format", "json").stdout)["found_in_crowd"]

@@ -12,7 +12,9 @@ WORDS = (
 )
 
 
-@pytest.mark.slow("::test_contradictions_end_with_one_line")
+@pytest.mark.slow(
+    "tests/experiments/attack/test_attack.py::test_a_small_attack_finds_how_many_fakes_a_word_takes"
+)
 def test_an_attack_is_a_table_a_figure_and_json(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
     done = command(*WORDS, "--figure", "attack.png", cwd=tmp_path)
@@ -26,7 +28,7 @@ def test_an_attack_is_a_table_a_figure_and_json(command, monkeypatch, tmp_path):
     assert f"{half['clients']:,} [" in done.stdout
 
 
-@pytest.mark.slow("::test_contradictions_end_with_one_line")
+@pytest.mark.slow("tests/experiments/run/test_run_adversary.py::test_a_sentence_says_what_they_did")
 def test_a_run_says_what_its_fake_clients_did(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     fakes = ("--set", "adversary.clients=1500", "--set", 'adversary.targets=["zzqqzz"]')

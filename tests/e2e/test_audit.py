@@ -10,7 +10,6 @@ from fedhh.oracles import ORACLES
 from tests.thinned import thinned
 
 
-@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
 def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
     found = answer(
         "audit", "randomizer", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
@@ -22,7 +21,9 @@ def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
     assert found["verdict"] == "consistent"
 
 
-@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/accounting/inference/test_chosen_trie.py::test_twice_the_stated_epsilon_is_refuted"
+)
 def test_a_server_that_chooses_the_trie_keeps_to_what_is_stated(answer, fedhh):
     words = ("audit", "chosen-trie", "--local-epsilon", "2", "--domain-size", "3", "--rounds", "2")
     found = answer(*words, "--clients", "4000")
@@ -37,7 +38,9 @@ def test_a_server_that_chooses_the_trie_keeps_to_what_is_stated(answer, fedhh):
     assert "verdict: refuted at confidence 0.999" in out
 
 
-@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/accounting/inference/test_pool_inference.py::test_simulated_guesses_follow_the_exact_chance"
+)
 def test_many_reports_of_one_device_tell_its_pool(answer, fedhh):
     words = ("audit", "pool-inference", "--pools", "2", "--pool-size", "3", "--clients", "500")
     found = answer(*words, "--reports", "20", "--reports", "1")
@@ -54,7 +57,9 @@ def test_many_reports_of_one_device_tell_its_pool(answer, fedhh):
     assert "domain_size=5" in err
 
 
-@pytest.mark.slow("::test_wrong_input_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/run/test_audit_verdict.py::test_a_randomizer_of_a_larger_epsilon_is_refuted"
+)
 def test_a_randomizer_that_understates_its_epsilon_is_refuted(fedhh, monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")
     words = ("audit", "randomizer", "--local-epsilon", "1", "--domain-size", "8")

@@ -34,7 +34,9 @@ def found(command, *words: str) -> tuple[int, dict]:
     return code, json.loads(out)
 
 
-@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
+@pytest.mark.slow(
+    "tests/longitudinal/test_whole_audits.py::test_devices_of_a_pipeline_keep_to_their_caps"
+)
 def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (0, "consistent")
@@ -55,7 +57,9 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     assert "verdict: consistent" in table
 
 
-@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
+@pytest.mark.slow(
+    "tests/longitudinal/test_longitudinal_audit.py::test_few_reports_alone_refute_who_does_not_do_what_is_stated"
+)
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
     def broken(*, cap, **more):
         return honest(cap=RefilledTwice.of(cap), **more)
@@ -71,7 +75,9 @@ def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch)
     assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
 
 
-@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
+@pytest.mark.slow(
+    "tests/longitudinal/test_whole_audits.py::test_the_rules_of_a_pipeline_say_how_records_wait"
+)
 def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(
@@ -90,7 +96,9 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     assert len(names) > 1
 
 
-@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
+@pytest.mark.slow(
+    "tests/longitudinal/test_whole_audits.py::test_a_memoized_answer_is_consistent_and_its_control_is_not"
+)
 def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
     code, result = found(device, *words)
@@ -106,7 +114,7 @@ def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     assert len(found(device, *one_day, "--bits", "16")[1]["shown"]) == 1
 
 
-@pytest.mark.slow("::test_a_log_that_is_none_is_refused_in_one_line")
+@pytest.mark.slow("tests/longitudinal/test_whole_audits.py::test_a_log_is_held_against_caps")
 def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     sent = tmp_path / "log.csv"
     sent.write_text(LOG)
@@ -139,7 +147,9 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     assert result["num_days"] == 3
 
 
-@pytest.mark.slow("::test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances")
+@pytest.mark.slow(
+    "tests/longitudinal/test_longitudinal_audit.py::test_more_answers_than_stated_are_seen_from_where_the_audit_says"
+)
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert (

@@ -15,7 +15,9 @@ from tests.waiting import ORACLE, write_waiting
 SMALL = ("run", "--preset", "small", "--set", "population.clients=8000", "--workers", "0")
 
 
-@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
+@pytest.mark.slow(
+    "tests/experiments/study/test_contract.py::test_of_a_run_and_its_resume_the_second_is_refused"
+)
 def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches_it(command, once):
     mine, seen = once(*SMALL)
     assert "\x1b" not in seen  # plain without a terminal
@@ -48,7 +50,9 @@ WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
 
 
 # The other signals are tested on Ray, in test_stopping.py, and in a baseline, in test_compare.py.
-@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_the_same_run_goes_on_to_the_same_words"
+)
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/checkpoint/state.npz")
@@ -125,7 +129,9 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path, refused, words, me
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
+@pytest.mark.slow(
+    "tests/clients/reading/test_sources.py::test_words_and_users_that_look_like_values_stay_text"
+)
 def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     rows = ["user,word,count"]
     for user in range(4_000):
@@ -142,7 +148,9 @@ def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     assert {line.split(",")[0] for line in words} == {"nan", "null", "na", "none", "true"}
 
 
-@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
+@pytest.mark.slow(
+    "tests/clients/reading/test_sources.py::test_what_is_written_is_read_back_with_silent_clients"
+)
 def test_data_commands_hand_their_files_on(tmp_path, command):
     (tmp_path / "said.jsonl").write_text(
         '{"user": "a", "text": "Im off, brb lol"}\n{"user": "b", "text": "LOL! see example.com"}\n'
@@ -169,7 +177,9 @@ def test_data_commands_hand_their_files_on(tmp_path, command):
     assert "new words typed that can be spelled" in described.stdout
 
 
-@pytest.mark.slow("::test_wrong_input_is_one_line_and_writes_nothing")
+@pytest.mark.slow(
+    "tests/experiments/config/test_built_in.py::test_every_preset_says_what_it_does_and_what_it_costs"
+)
 def test_presets_can_be_listed_shown_and_used(tmp_path, command):
     names = command("presets", "list", cwd=tmp_path).stdout.split()
     assert {"default", "small", "gboard-production"} <= set(names)

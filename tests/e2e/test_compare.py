@@ -24,7 +24,9 @@ def compared_with(section: str, name: str = "sfp") -> list[str]:
     return [word for value in values for word in ("--set", value)]
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/config/test_protocol.py::test_every_protocol_runs_through_the_same_call"
+)
 @pytest.mark.parametrize("name", ["sfp", "pem", "triehh"])
 def test_every_protocol_runs_by_name(tmp_path, command, name: str):
     sketches = compared_with("protocol") if name == "sfp" else ["--set", f"protocol.name={name}"]
@@ -39,7 +41,9 @@ def test_every_protocol_runs_by_name(tmp_path, command, name: str):
     assert units == {(u, t) for u in ("item", "user") for t in ("local", "central")}
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/config/test_protocol_section.py::test_a_baseline_contributes_as_the_protocol_does_unless_it_says_so"
+)
 def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_path, command, once):
     mine, seen = once(*BASE, *compared_with("baseline"))
     assert [line.split()[0] for line in seen.splitlines() if "%" in line][-2:] == ["LDP", "SFP"]
@@ -61,7 +65,9 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
             assert again == (mine / run / name).read_bytes()
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_the_same_run_goes_on_to_the_same_words"
+)
 @pytest.mark.usefixtures("own_modules")
 def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/baseline")
@@ -120,7 +126,9 @@ num_puzzles = 16
 """
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_a_cell_is_the_mean_and_half_its_interval"
+)
 def test_a_comparison_leaves_its_table_and_its_figures(tmp_path, command):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     done = command("compare", "--config", "mine.toml", "--out", "out", cwd=tmp_path)
@@ -161,7 +169,9 @@ def compared(command, *words: str, cwd=None) -> dict[str, set[str]]:
     return cells
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_a_runs_configuration_is_compared_by_the_default_protocols"
+)
 def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command, tmp_path):
     default = compared(command, cwd=tmp_path)
     labels = list(default)
@@ -185,7 +195,9 @@ def test_adaptive_triehh_is_compared_by_default_and_protocols_are_chosen(command
     }
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_together.py::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone"
+)
 def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     words = ("compare", "--config", "mine.toml", "--seeds", "1", "--format", "json")
@@ -205,7 +217,9 @@ def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     assert "SFP" in command("compare", "--resume", "--protocol", "SFP", "--out", "0").stdout
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/sweep/test_plan.py::test_a_file_of_clients_takes_the_place_of_all_populations"
+)
 def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
     rows = ["user,word,count"]
     rows += [f"{user},{w},1" for user in range(900) for w in ("brb", "afk", f"w{user % 50:02}")]
@@ -251,7 +265,9 @@ def test_wrong_comparisons_are_one_line_and_write_nothing(tmp_path, refused, wor
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow("::test_wrong_comparisons_are_one_line_and_write_nothing")
+@pytest.mark.slow(
+    "tests/experiments/report/test_comparison.py::test_a_comparison_is_at_the_epsilon_that_is_given"
+)
 def test_protocols_are_compared_at_one_central_epsilon(command, tmp_path):
     (tmp_path / "two.toml").write_text(
         "[population]\nclients = 4_000\n[protocol]\nmax_items = 1\n[privacy]\ndelta = 1e-6\n"

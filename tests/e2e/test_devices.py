@@ -83,7 +83,9 @@ def test_a_least_number_out_of_reach_is_refused_before_anything_runs(command, tm
     assert not (tmp_path / "mine").exists()
 
 
-@pytest.mark.slow("::test_a_configuration_of_devices_is_read_written_and_read_again")
+@pytest.mark.slow(
+    "tests/accounting/test_least_answers.py::test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers"
+)
 def test_a_dry_run_says_for_how_many_answers_it_claims(command, tmp_path):
     done = command(*words(), "--dry-run", cwd=tmp_path)
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -96,7 +98,9 @@ def test_a_dry_run_says_for_how_many_answers_it_claims(command, tmp_path):
     assert "least answers" not in plain.stdout
 
 
-@pytest.mark.slow("::test_a_repeated_collection_has_no_such_table")
+@pytest.mark.slow(
+    "tests/experiments/run/test_run_devices.py::test_the_calendar_is_of_rounds_that_follow_each_other"
+)
 def test_the_calendar_stands_in_the_files_the_summary_and_a_table(command, run):
     directory, seen = run
     flat = " ".join(seen.split())
@@ -122,7 +126,9 @@ def test_the_calendar_stands_in_the_files_the_summary_and_a_table(command, run):
     assert len(table.splitlines()) == 1 + len(layers) + 1
 
 
-@pytest.mark.slow("::test_settings_of_devices_are_axes_of_a_sweep")
+@pytest.mark.slow(
+    "tests/experiments/run/test_run_devices.py::test_without_devices_there_is_no_calendar_and_the_bits_are_the_same"
+)
 def test_a_run_without_devices_has_no_calendar(command, once):
     directory, seen = once("run", "--preset", "small", "--workers", "0")
     assert not set(OF_DEVICES) & set(pd.read_parquet(directory / "layers.parquet"))
@@ -133,7 +139,9 @@ def test_a_run_without_devices_has_no_calendar(command, once):
     assert "with the table [devices]" in done.stderr
 
 
-@pytest.mark.slow("::test_a_configuration_of_devices_is_read_written_and_read_again")
+@pytest.mark.slow(
+    "tests/experiments/run/test_run_devices.py::test_a_run_that_stops_at_once_has_tables_without_rows"
+)
 def test_a_run_that_stopped_is_shown_from_its_files(command, tmp_path):
     directory = tmp_path / "mine"
     stopping = words(devices__when_missed="stop", devices__least_share="0.6799")
@@ -153,7 +161,9 @@ def test_a_run_that_stopped_is_shown_from_its_files(command, tmp_path):
     assert stored.calendar.missed.layer == missed["layer"]
 
 
-@pytest.mark.slow("::test_a_configuration_of_devices_is_read_written_and_read_again")
+@pytest.mark.slow(
+    "tests/experiments/run/test_run_devices.py::test_the_calendar_is_of_rounds_that_follow_each_other"
+)
 def test_protocols_are_compared_by_days(command, tmp_path):
     (tmp_path / "both.toml").write_text(
         """

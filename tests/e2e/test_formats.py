@@ -63,7 +63,9 @@ def test_every_format_has_the_same_tables(printed, line, tables):
     assert json.loads(printed(line, "json"))
 
 
-@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
+@pytest.mark.slow(
+    "tests/experiments/report/test_text_table.py::test_csv_has_plain_values_where_a_table_has_them"
+)
 def test_csv_holds_the_numbers(printed):
     line = "account user --local-epsilon 2 --clients 500 --max-items 5"
     bounds = json.loads(printed(line, "json"))["bounds"]

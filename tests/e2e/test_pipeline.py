@@ -21,7 +21,9 @@ def done(once):
     return once(*SMALL)
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
+@pytest.mark.slow(
+    "tests/longitudinal/pipeline/test_pipeline_run.py::test_records_and_losses_add_up"
+)
 def test_it_ends_with_a_table_of_its_use_cases(done):
     directory, seen = done
     flat = " ".join(seen.split())
@@ -37,7 +39,9 @@ def test_it_ends_with_a_table_of_its_use_cases(done):
     assert "at delta 1e-10" in flat
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
+@pytest.mark.slow(
+    "tests/longitudinal/pipeline/test_pipeline_run.py::test_records_and_losses_add_up"
+)
 def test_it_leaves_whole_files(done):
     directory, _ = done
     names = {path.name for path in directory.iterdir()}
@@ -66,7 +70,9 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
+@pytest.mark.slow(
+    "tests/longitudinal/pipeline/test_pipeline_run.py::test_a_small_pipeline_that_stopped_gives_the_same_bits"
+)
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
     directory, _ = done
     ran = command(
@@ -93,7 +99,6 @@ def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp
     assert (published["estimate"] > 0).all()
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_presets_are_listed_and_printed(command):
     listed = command("presets", "list").stdout.splitlines()
     below = listed[listed.index("fedhh pipeline run --preset") :]
@@ -127,7 +132,6 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(command, tmp_path, words,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
     refused = command("show", str(tmp_path))
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)

@@ -20,7 +20,9 @@ WORDS = (
 )
 
 
-@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
+@pytest.mark.slow(
+    "tests/experiments/planner/test_planner.py::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search"
+)
 def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
     done = command(*WORDS, "--out", "new/plan.toml", "--figure", "front.png", cwd=tmp_path)
@@ -43,7 +45,9 @@ def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, t
     assert len(found["trials"]) <= found["runs"] <= 6
 
 
-@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
+@pytest.mark.slow(
+    "tests/experiments/planner/test_planner.py::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search"
+)
 def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
     drawn = []
     monkeypatch.setattr(style, "save", lambda figure, target, kind: drawn.append(figure))
@@ -78,7 +82,9 @@ def test_wrong_goals_are_refused_in_a_line(refused, words, message: str):
     assert message in refused("plan", *words)
 
 
-@pytest.mark.slow("::test_wrong_goals_are_refused_in_a_line")
+@pytest.mark.slow(
+    "tests/experiments/planner/test_planner.py::test_what_no_protocol_promises_is_refused_with_the_reason"
+)
 def test_what_the_page_says_of_a_goal_that_cannot_be_met_is_what_is_printed(refused):
     page = (Path(__file__).parents[2] / "docs" / "howto" / "plan-a-deployment.md").read_text()
     (block,) = re.findall(r"^```text\n\$ fedhh (.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)

@@ -229,7 +229,9 @@ def test_the_schema_knows_every_key(command):
     assert "eta_max" in json.dumps(schema)
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
+@pytest.mark.slow(
+    "tests/accounting/test_second_opinion.py::test_a_small_run_has_an_opinion_on_what_it_composed"
+)
 def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
     command, refused, run_with_baseline, finished, tmp_path
 ):

@@ -59,7 +59,9 @@ def test_a_damaged_checkpoint_is_refused_with_a_cure(tmp_path):
         load_checkpoint(tmp_path / "s.npz", (Leaf,))
 
 
-@pytest.mark.slow("::test_foreign_types_are_refused_when_read_and_when_written")
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_the_same_run_goes_on_to_the_same_words"
+)
 def test_resuming_after_any_round_gives_the_same_bits(population, tmp_path):
     protocol = LdpTrieHH(
         alphabet=LETTERS, clients_per_layer=300, depth=3, passes=2, eta_max=20, max_items=4

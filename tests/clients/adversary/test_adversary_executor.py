@@ -112,7 +112,9 @@ def test_cohorts_of_a_run_hold_every_fake_client_once():
     assert sum(sent) == 210
 
 
-@pytest.mark.slow("::test_what_cannot_be_spelled_is_refused")
+@pytest.mark.slow(
+    "tests/clients/adversary/test_crafted_discoveries.py::test_crafted_reports_bring_a_word_in"
+)
 def test_targets_are_found_with_fakes_and_not_without():
     kind = fedhh.LdpTrieHH(alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=2)
     targets = ("dcd", "ddc")
@@ -139,7 +141,9 @@ def test_targets_are_found_with_fakes_and_not_without():
     assert honest.metrics.words_with_min_clients == result.metrics.words_with_min_clients
 
 
-@pytest.mark.slow("::test_where_clients_have_one_vote_a_fake_one_has_no_more")
+@pytest.mark.slow(
+    "tests/clients/adversary/test_crafted_reports.py::test_the_servers_estimate_rises_by_the_maximal_gain"
+)
 def test_crafted_reports_say_more_than_honest_ones():
     kind = fedhh.LdpTrieHH(
         alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=2, local_epsilon=1.0
@@ -153,7 +157,7 @@ def test_crafted_reports_say_more_than_honest_ones():
     assert votes[1] > 2 * votes[0]
 
 
-@pytest.mark.slow("::test_what_cannot_be_spelled_is_refused")
+@pytest.mark.slow("::test_demoting_works_or_abstains_for_every_protocol")
 def test_demoted_words_lose_what_they_had():
     kind = fedhh.LdpTrieHH(alphabet=LETTERS, depth=3, passes=1, eta_max=30, max_items=2)
     honest = simulate(kind, POPULATION, seed=3)

@@ -21,7 +21,7 @@ def language(request):
     return request.param
 
 
-@pytest.mark.slow("::test_the_first_words_are_those_of_the_list_in_its_order")
+@pytest.mark.slow("tests/clients/populations/test_strings.py::test_every_rank_has_its_own_string")
 def test_every_rank_has_its_own_string_that_no_known_word_is(language):
     known = named_list(language)
     words = named_words(known)
@@ -30,7 +30,6 @@ def test_every_rank_has_its_own_string_that_no_known_word_is(language):
     assert rank_strings(np.array([1, NAMED_RANKS + 1]), known) == [words[0], "bababaq"]
 
 
-@pytest.mark.slow("::test_the_first_words_are_those_of_the_list_in_its_order")
 def test_words_have_the_symbols_of_the_known_ones_and_one_form(language):
     known = named_list(language)
     symbols = set().union(*map(clusters, known.words)) | set("0123456789'")
@@ -54,7 +53,6 @@ def test_a_list_of_another_language_than_wordfreqs_is_refused():
         named_words(KnownWords(name="mine", words=frozenset(["word"]), language="xx"))
 
 
-@pytest.mark.slow("::test_the_first_words_are_those_of_the_list_in_its_order")
 def test_too_few_known_words_are_refused():
     few = KnownWords(name="few", words=frozenset(["merhaba", "istanbul"]), language="tr")
     with pytest.raises(InputError, match=r"at least 1,000 known words .* got 2 in few; set popul"):

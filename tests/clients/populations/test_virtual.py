@@ -95,7 +95,6 @@ def test_blocks_hold_what_the_stored_population_holds(drawn, stored):
     assert sum(len(drawn.block(clients[i : i + 1]).coded) for i in range(300)) > 1_000
 
 
-@pytest.mark.slow("::test_memory_does_not_depend_on_the_number_of_clients")
 def test_a_block_drawn_twice_is_the_same_clients(drawn):
     first, second = (drawn.block(np.arange(100, 150)) for _ in range(2))
     for name in ("offsets", "word_ids", "counts", "coded"):
@@ -151,7 +150,9 @@ SKETCHES = {"word_hashes": 64, "word_cells": 256, "fragment_hashes": 64, "fragme
 GROUPS = {"clients_per_layer": 200, "length": 10, "max_items": 20, "keep": 20}
 
 
-@pytest.mark.slow("::test_counts_get_more_bits_before_they_overflow")
+@pytest.mark.slow(
+    "tests/clients/answers/test_blind.py::test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are"
+)
 @pytest.mark.parametrize(
     "protocol",
     thinned(

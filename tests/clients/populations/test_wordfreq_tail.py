@@ -55,7 +55,9 @@ def test_other_weights_are_distinguished(exponent: float):
     assert p_value(counts, weights**exponent) < ALPHA
 
 
-@pytest.mark.slow("::test_listed_words_follow_their_weights_when_nobody_copies")
+@pytest.mark.slow(
+    "tests/clients/populations/test_virtual.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
+)
 def test_a_virtual_population_of_listed_words_holds_what_a_stored_one_holds():
     model = wordfreq_tail(20_000)
     stored = synthetic_population(model, 300, seed=4)
@@ -68,7 +70,6 @@ def test_a_virtual_population_of_listed_words_holds_what_a_stored_one_holds():
     assert virtual.word_counts.sum() == stored.word_counts.sum()
 
 
-@pytest.mark.slow("::test_listed_words_follow_their_weights_when_nobody_copies")
 def test_new_words_are_the_rarest_that_hold_the_mass():
     model = wordfreq_tail(20_000, tail_mass=0.1)
     frequencies = wordfreq.get_frequency_dict("en", wordlist="large")

@@ -93,7 +93,6 @@ def test_many_files_are_one_population(parts, tmp_path, fold_case):
     ]  # fmt: skip
 
 
-@pytest.mark.slow("::test_words_of_another_language_have_its_form")
 def test_the_salt_decides_the_order(parts, tmp_path):
     held = []
     for name, salt in (("a", "one"), ("b", "one"), ("c", "two"), ("d", None), ("e", None)):
@@ -128,7 +127,7 @@ def test_words_of_another_language_have_its_form(tmp_path):
     same(population, read_file(tmp_path / "tr.csv", layout).population)
 
 
-@pytest.mark.slow("::test_words_of_another_language_have_its_form")
+@pytest.mark.slow("::test_many_files_are_one_population")
 def test_what_does_not_fit_in_memory_is_sorted_on_disk(tmp_path):
     write_rows(tmp_path / "rows.parquet", size=300_000, users=40_000)
     out = tmp_path / "out"
@@ -180,7 +179,7 @@ def test_places_that_cannot_be_are_refused(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "empty"}
 
 
-@pytest.mark.slow("::test_wrong_rows_are_refused_and_nothing_is_left")
+@pytest.mark.slow("tests/e2e/test_stopping.py::test_a_signal_leaves_no_half_written_file")
 def test_a_signal_leaves_nothing(tmp_path):
     write_rows(tmp_path / "rows.parquet", size=3_000_000, users=500_000)
     process = start("data", "prepare", "rows.parquet", "out", cwd=tmp_path)
