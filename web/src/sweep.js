@@ -1,7 +1,7 @@
 // A sweep, a comparison or a table: any metric over any axis, with intervals, and a map of two axes.
 
 import * as Plot from "@observablehq/plot";
-import { SERIES, onScheme } from "./colors.js";
+import { colorsOf, onScheme } from "./colors.js";
 import { choice, el, fill, onResize, section } from "./dom.js";
 import { saveButtons } from "./save.js";
 import { configuration, textTable } from "./tables.js";
@@ -259,6 +259,11 @@ export class SweepView {
     };
   }
 
+  /** Return the color of each label. @param {string[]} labels */
+  range(labels) {
+    return colorsOf(labels, new Map(Object.entries(this.page.colors).map(([value, color]) => [valueText(value), color])));
+  }
+
   /** @param {Point[]} points */
   lines(points) {
     const numeric = this.numeric?.includes(this.chosen.x) || this.chosen.x === "seed" || this.isMeasured;
@@ -276,8 +281,8 @@ export class SweepView {
         ? { label: `${this.label(this.chosen.x)} \u2192`, type: wide ? "log" : "linear", ticks: values.length <= 8 && !this.isMeasured ? values : wide ? logTicks(values[0], values[values.length - 1]) : 6, tickFormat: (/** @type {number} */ value) => valueText(value), inset: 12 }
         : { label: this.label(this.chosen.x), type: "point", domain: values, tickFormat: (/** @type {any} */ value) => valueText(value) },
       y: { label: `\u2191 ${this.metricLabel()}${metric?.share ? ", %" : ""}`, grid: true, percent: metric?.share, nice: true, zero: new Set(points.map((point) => point.mean)).size === 1 },
-      color: { domain: colors, range: SERIES, legend: colors.length > 1 },
-      symbol: { domain: colors },
+      color: { domain: colors, range: this.range(colors) },
+      symbol: { domain: colors, legend: colors.length > 1 },
       marks: [
         Plot.ruleX(sorted.filter((point) => point.low !== null), { x: "x", y1: "low", y2: "high", stroke: "color", strokeWidth: 1.5, ...facet }),
         joined ? Plot.lineY(sorted, { x: "x", y: "mean", stroke: "color", z: "line", strokeWidth: 1.5, ...facet }) : null,
@@ -344,7 +349,8 @@ export class SweepView {
     const svgs = [...this.picture.querySelectorAll("svg")];
     const largest = svgs.sort((a, b) => b.clientHeight - a.clientHeight)[0];
     const colors = this.chosen.kind === "lines" && this.chosen.color ? this.ordered(this.drawn.map((point) => point.color)) : [];
-    const keys = colors.map((label, i) => ({ label, color: SERIES[i % SERIES.length] }));
+    const range = this.range(colors);
+    const keys = colors.map((label, i) => ({ label, color: range[i] }));
     if (largest) how(`${this.chosen.metric}`, largest, keys);
   }
 }

@@ -95,6 +95,7 @@
  * @property {(Axis & {share: boolean})[]} metrics
  * @property {string} best
  * @property {{x?: string, color?: string, facet?: string}} layout What is shown first.
+ * @property {Record<string, string>} colors Of protocols, by a value that names one.
  * @property {Columns} rows
  * @property {TextTable[]} tables
  * @property {string} config

@@ -14,7 +14,7 @@ from fedhh.experiments.report.style import (
     check_figure,
     in_percent,
     legend_entries,
-    series,
+    looks,
     styled,
     write_one,
 )
@@ -32,8 +32,8 @@ def draw_attack(result: AttackResult) -> Figure:
     """Return the figure: a line for each of the settings."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
-    for number, one in enumerate(result.each):
-        look = series(number, len(result.each))
+    labels = [one.title for one in result.each]
+    for one, look in zip(result.each, looks(labels), strict=True):
         clients = [dose.clients for dose in one.doses]
         axes.plot(
             clients,

@@ -14,13 +14,9 @@ from matplotlib.figure import Figure
 from fedhh.experiments.report.panels import finish
 from fedhh.experiments.report.style import (
     BLACK,
-    BLUE,
-    GREEN,
     MARKERS,
-    ORANGE,
-    PURPLE,
-    VERMILION,
     NotebookFigure,
+    colors_of,
     in_percent,
     styled,
 )
@@ -39,7 +35,7 @@ _FACTS = {
     "alphabet_size": "symbols of\nthe alphabet",
     "mean_word_length": "symbols of a\nword, mean",
 }
-_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
+_MOST_PROTOCOLS = 5
 _WIDTH, _LINE = 8.4, 0.27
 _APART = 0.3
 """Of a line's height: what the markers of all protocols take."""
@@ -75,10 +71,10 @@ def draw_languages(grid: pd.DataFrame, *, title: str, failed: int = 0) -> Figure
             f"{NAME}: expected one value of {', '.join(others)}; choose it with --where KEY=VALUE."
         )
     protocols = list(dict.fromkeys(grid[PROTOCOL]))
-    if len(protocols) > len(_COLORS):
+    if len(protocols) > _MOST_PROTOCOLS:
         raise InputError(
             f"{NAME}: {len(protocols)} protocols are too many for one figure (at most "
-            f"{len(_COLORS)}); choose some with --where protocol=NAME."
+            f"{_MOST_PROTOCOLS}); choose some with --where protocol=NAME."
         )
     order = list(dict.fromkeys(grid[LANGUAGE]))
     figure = NotebookFigure(figsize=(_WIDTH, 1.9 + _LINE * len(order)), layout="constrained")
@@ -117,7 +113,7 @@ def _draw(
     axes: Axes, grid: pd.DataFrame, order: list[str], protocols: list[str], metric: str
 ) -> pd.DataFrame:
     rows = summarize(grid, [LANGUAGE, PROTOCOL], metric)
-    marks = zip(protocols, _COLORS, itertools.cycle(MARKERS), strict=False)
+    marks = zip(protocols, colors_of(protocols), itertools.cycle(MARKERS), strict=False)
     for number, (protocol, color, marker) in enumerate(marks):
         line = rows[rows[PROTOCOL] == protocol].set_index(LANGUAGE).reindex(order)
         reach = np.nan_to_num([line["mean"] - line["low"], line["high"] - line["mean"]])

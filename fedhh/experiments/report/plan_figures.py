@@ -17,7 +17,7 @@ from fedhh.experiments.report.style import (
     check_figure,
     in_percent,
     legend_entries,
-    series,
+    looks,
     styled,
     write_one,
 )
@@ -39,8 +39,8 @@ def draw_plan(plan: DeploymentPlan) -> Figure:
     panels = figure.subplots(1, len(by), sharey=True)
     for axes, (name, cost) in zip(panels, by.items(), strict=True):
         _draw_front(axes, plan, cost)
-        for number, title in enumerate(titles):
-            look = series(number, len(titles)) | {"linestyle": "none", "markersize": 6}
+        for title, own in zip(titles, looks(titles), strict=True):
+            look = own | {"linestyle": "none", "markersize": 6}
             shown = [
                 trial
                 for trial in plan.trials

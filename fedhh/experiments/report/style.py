@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,36 @@ _SUFFIXES = tuple(f".{kind}" for kind in FORMATS)
 DPI = 160
 
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
+PROTOCOLS: Mapping[str, tuple[str, ...]] = {
+    BLUE: ("ldp-triehh", "LDP TrieHH"),
+    VERMILION: ("adaptive-triehh", "Adaptive TrieHH"),
+    GREEN: ("sfp", "SFP"),
+    ORANGE: ("triehh", "TrieHH (central)", "TrieHH"),
+    PURPLE: ("pem", "PEM"),
+    SKY: ("blender", "BLENDER"),
+    "#8C6BB1": ("treehist", "TreeHist"),
+    "#A6761D": ("bitstogram", "Bitstogram"),
+    "#B8A038": ("secagg-triehh", "TrieHH, secure aggregation", "Secure aggregation"),
+    "#999933": ("two-servers", "Two servers (Poplar1)", "Two servers"),
+    "#5D4EC0": ("tee-histogram", "TEE histogram"),
+    "#44AA99": ("weighted-gaussian", "Weighted Gaussian"),
+    "#AA4499": ("dp-sips", "DP-SIPS"),
+    "#882255": ("sample-and-threshold", "Sample and threshold"),
+    "#CC6677": ("rappor", "RAPPOR"),
+    "#E7298A": ("rappor-unknown", "RAPPOR, open domain"),
+    "#66A61E": ("ldpminer", "LDPMiner"),
+    "#2F6B9A": ("svim", "SVIM"),
+    "#B15928": ("svsm", "SVSM"),
+}
+"""The color of each protocol in all figures and pages, and the names that labels give it."""
+
+_NAMES = sorted(
+    ((name, color) for color, names in PROTOCOLS.items() for name in names),
+    key=lambda each: -len(each[0]),
+)
+_COLOR_OF = {
+    re.compile(rf"(?:^|, ){re.escape(name)}(?=$|,| \(|: )"): color for name, color in _NAMES
+}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _WIDEST, _NARROWEST = (3.6, 8.5), (1.3, 3.5)
@@ -51,6 +84,33 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
 }
+
+
+@cache
+def protocol_color(label: str) -> str | None:
+    """Return the color of the protocol that a label names; None if it names none.
+
+    >>> protocol_color("SFP, ss fragments") == protocol_color("epsilon 4, sfp") == GREEN
+    True
+    >>> protocol_color("epsilon 4")
+    """
+    found = (color for pattern, color in _COLOR_OF.items() if pattern.search(label))
+    return next(found, None)
+
+
+def colors_of(labels: Sequence[str | None]) -> list[str]:
+    """Return a color for each line: its protocol's, else one that no protocol among them has."""
+    known = [protocol_color(label or "") for label in labels]
+    others = cycle([color for color in _COLORS if color not in known] or _COLORS)
+    return [color or next(others) for color in known]
+
+
+def looks(labels: Sequence[str | None]) -> list[dict[str, Any]]:
+    """Return the look of each of several lines, as `series`, in the colors of `colors_of`."""
+    return [
+        series(number, len(labels)) | {"color": color}
+        for number, color in enumerate(colors_of(labels))
+    ]
 
 
 def series(number: int, of: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from fedhh.experiments.report.panels import (
     scale_x,
     scale_y,
 )
-from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, VERMILION, series, styled
+from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, VERMILION, looks, styled
 from fedhh.experiments.report.titles import NOTE, letters_wide, name_panel, shown_labels
 from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbers
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
@@ -127,12 +127,13 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
             f"{len(names)} kinds of points are too many for one figure (at most {MOST_LINES}); "
             "choose panels with --facet SETTING or cells with --where KEY=VALUE."
         )
+    look_of = dict(zip(names, looks(names), strict=True))
     parts = list(panels_of(rows, layout))
     figure, panels = open_figure(len(parts), sharex=True, sharey=True)
     for axes, (panel, part) in zip(panels, parts, strict=True):
         for label, line in _lines_of(part, layout):
             ordered = line.sort_values("central")
-            look = series(names.index(label), len(names))
+            look = dict(look_of[label])
             # Along other settings central epsilon hardly moves, and a line would only zigzag.
             if layout.x != _LOCAL:
                 look["linestyle"] = "none"
@@ -180,9 +181,10 @@ def _draw_lines(
     unnamed: str | None,
 ) -> None:
     """Draw a line for each combination of settings, with a band for its intervals."""
+    look_of = dict(zip(names, looks(names), strict=True))
     for label, part in _lines_of(rows, layout):
         ordered = part.sort_values(layout.x)
-        look = series(names.index(label), len(names))
+        look = look_of[label]
         axes.plot(ordered[layout.x], ordered["mean"], label=label or unnamed, **look)
         axes.fill_between(
             ordered[layout.x], ordered["low"], ordered["high"], color=look["color"], alpha=0.18,

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator, NullLocator
 
-from fedhh.experiments.report.style import STYLE, in_percent, series, write_figure
+from fedhh.experiments.report.style import STYLE, in_percent, looks, write_figure
 from fedhh.experiments.report.titles import NOTE, name_panel, put_heading, shown_labels, wrapped
 from fedhh.experiments.study.look import Look
 from fedhh.longitudinal.repeated.config import CapSection, LongitudinalSection
@@ -116,7 +116,7 @@ def draw_days(collected: Collected) -> Figure:
             for case in cases:
                 number = labels.index(case.label)
                 rows = rows_of(classes, *case).set_index("per_1000_at_least").loc[bounds]
-                _draw_line(axes, collected, case.label, rows, number, of=len(labels))
+                _draw_line(axes, collected, labels, rows, number)
             _set_axes(axes, collected, bounds, [int(counts[b]) for b in bounds])
             name_panel(axes, _loss_title(cases, tables["losses"]), size=10)
         panels[0].set_ylabel("days until found (median, 95 % interval)")
@@ -141,7 +141,7 @@ def draw_periods(collected: Collected) -> Figure:
         for column, cases in enumerate(groups):
             above, below = panels[0][column], panels[1][column]
             for case in cases:
-                look = series(labels.index(case.label), len(labels))
+                look = looks(labels)[labels.index(case.label)]
                 look |= {"markersize": 3, "linewidth": 1.8}
                 own = rows_of(collected.tables["periods"], *case)
                 days = own["first_day"] + collected.every_days
@@ -180,19 +180,19 @@ def _put_below(figure: Figure, axes: Axes, note: str) -> None:
 
 
 def _draw_line(
-    axes: Axes, collected: Collected, label: str, rows: pd.DataFrame, number: int, *, of: int
+    axes: Axes, collected: Collected, labels: Sequence[str], rows: pd.DataFrame, number: int
 ) -> None:
     """Draw one protocol's medians; next to each other, so that their intervals do not overlap."""
     ceiling = collected.days * _BAND**0.3
-    places = np.arange(len(rows)) + _DODGE * (number - (of - 1) / 2)
+    places = np.arange(len(rows)) + _DODGE * (number - (len(labels) - 1) / 2)
     median, low, high = (
         rows[f"median_days{end}"].to_numpy(dtype=float) for end in ("", "_low", "_high")
     )
     reached = np.isfinite(median)
     # Found before the time began: at the foot of a logarithmic axis.
     median, low = (np.maximum(each, collected.every_days * _FOOT) for each in (median, low))
-    look = series(number, of) | {"linewidth": 1.8, "markersize": 6}
-    axes.plot(places, np.where(reached, median, np.nan), label=label, **look)
+    look = looks(labels)[number] | {"linewidth": 1.8, "markersize": 6}
+    axes.plot(places, np.where(reached, median, np.nan), label=labels[number], **look)
     missed = look | {"linestyle": "none", "markerfacecolor": "none", "markeredgewidth": 1.2}
     missed["markeredgecolor"] = look["color"]
     axes.plot(places[~reached], np.full((~reached).sum(), ceiling), **missed)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fedhh.experiments.config.labels import axis_label, is_share, metric_label, short_label
 from fedhh.experiments.report.explorer.chunks import columns_of, plain_table
+from fedhh.experiments.report.style import protocol_color
 from fedhh.experiments.report.tables import made_table, usual_table
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.study.page import REPORT, PageData
@@ -36,6 +37,7 @@ EMPTY_SWEEP: dict[str, Any] = {
     "metrics": [],
     "best": "",
     "layout": {},
+    "colors": {},
     "rows": {},
     "tables": [],
     "config": "",
@@ -120,6 +122,7 @@ def chart(
         ],
         "best": metrics[0],
         "layout": {"x": varied[0], "color": varied[1], "facet": next(iter(varied[2:]), "")},
+        "colors": _colors(table, varied),
         "rows": columns_of(table[[*varied, *known]]),
     }
 
@@ -173,8 +176,16 @@ def sweep_data(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, An
         ],
         "best": description["best"],
         "layout": _layout(table, description),
+        "colors": _colors(table, settings),
         "rows": columns_of(table[columns]),
     }
+
+
+def _colors(table: pd.DataFrame, axes: Sequence[str]) -> dict[str, str]:
+    """Return the color of each protocol that a value of an axis names, as in figures."""
+    values = {value for axis in axes for value in table[axis].unique() if isinstance(value, str)}
+    known = ((value, protocol_color(value)) for value in sorted(values))
+    return {value: color for value, color in known if color is not None}
 
 
 def _layout(table: pd.DataFrame, description: dict[str, Any]) -> dict[str, str]:
