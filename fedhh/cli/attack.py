@@ -16,10 +16,10 @@ from fedhh.cli.options import (
     KnownOption,
     QuietOption,
     RayAddressOption,
+    RunSourceArgument,
     SeedOption,
     SeparatorOption,
     SettingsOption,
-    SourceArgument,
     VerboseOption,
     WorkersOption,
     changes,
@@ -27,7 +27,7 @@ from fedhh.cli.options import (
 
 
 def attack(  # noqa: PLR0917 - typer makes these options, only the source is positional
-    source: SourceArgument = None,
+    source: RunSourceArgument = None,
     data: DataOption = None,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,
@@ -38,8 +38,7 @@ def attack(  # noqa: PLR0917 - typer makes these options, only the source is pos
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Attack these protocols; repeatable; 'all' for the source's own and its "
-            "baselines.",
+            help="Attack these protocols; repeatable; all: the source's own and its baselines.",
         ),
     ] = None,
     vary: Annotated[

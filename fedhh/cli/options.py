@@ -221,15 +221,23 @@ def _preset_names(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-SourceArgument = Annotated[
-    str | None,
-    typer.Argument(
+def _source(what: str) -> Any:
+    return typer.Argument(
         autocompletion=_preset_names,
         metavar="SOURCE",
-        help="A preset's name, or a TOML file: of a run, or with a table sweep, "
-        "sweep.protocols, pipeline or longitudinal.",
-    ),
+        help=f"A preset's name, or a TOML file: {what}.",
+    )
+
+
+SourceArgument = Annotated[
+    str | None,
+    _source("of a run, or with a table sweep, sweep.protocols, pipeline or longitudinal"),
 ]
+RunSourceArgument = Annotated[str | None, _source("of a run")]
+SweepSourceArgument = Annotated[str | None, _source("with a table sweep or sweep.protocols")]
+ComparedSourceArgument = Annotated[str | None, _source("of a run, or with a table sweep.protocols")]
+PipelineSourceArgument = Annotated[str | None, _source("with a table pipeline")]
+RepeatedSourceArgument = Annotated[str | None, _source("with a table longitudinal")]
 PresetOption = Annotated[
     str | None,
     typer.Option(
@@ -241,7 +249,7 @@ PresetOption = Annotated[
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        help="A TOML file, as SOURCE; of a sweep with a table sweep or sweep.protocols.",
+        help="A TOML file, as SOURCE.",
         rich_help_panel=CONFIGURATION_PANEL,
     ),
 ]

@@ -18,10 +18,10 @@ from fedhh.cli.options import (
     KnownOption,
     QuietOption,
     RayAddressOption,
+    RunSourceArgument,
     SeedOption,
     SeparatorOption,
     SettingsOption,
-    SourceArgument,
     TrustOption,
     VerboseOption,
     WorkersOption,
@@ -30,7 +30,7 @@ from fedhh.cli.options import (
 
 
 def plan(  # noqa: PLR0917 - typer makes these options, only the source is positional
-    source: SourceArgument = None,
+    source: RunSourceArgument = None,
     data: DataOption = None,
     separator: SeparatorOption = None,
     columns: ColumnsOption = None,

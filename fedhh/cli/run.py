@@ -11,6 +11,7 @@ from fedhh.cli.options import (
     AlphaOption,
     ColumnsOption,
     ColumnsShownOption,
+    ComparedSourceArgument,
     ConfigOption,
     DataOption,
     DeltaOption,
@@ -23,9 +24,11 @@ from fedhh.cli.options import (
     LiveOption,
     MetricOption,
     OutOption,
+    PipelineSourceArgument,
     PresetOption,
     QuietOption,
     RayAddressOption,
+    RepeatedSourceArgument,
     ResumeOption,
     RowsOption,
     SeedOption,
@@ -33,6 +36,7 @@ from fedhh.cli.options import (
     SeparatorOption,
     SettingsOption,
     SourceArgument,
+    SweepSourceArgument,
     TrustOption,
     VerboseOption,
     WorkersOption,
@@ -88,7 +92,7 @@ def run(  # noqa: PLR0917 - typer makes these options, only the source is positi
 
 
 def sweep(  # noqa: PLR0917
-    source: SourceArgument = None,
+    source: SweepSourceArgument = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
     settings: SettingsOption = None,
@@ -113,7 +117,7 @@ def sweep(  # noqa: PLR0917
 
 
 def compare(  # noqa: PLR0917
-    source: SourceArgument = None,
+    source: ComparedSourceArgument = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
     data: DataOption = None,
@@ -186,7 +190,7 @@ def compare(  # noqa: PLR0917
 
 @pipeline.command("run")
 def run_pipeline(  # noqa: PLR0917
-    source: SourceArgument = None,
+    source: PipelineSourceArgument = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
     days: Annotated[int | None, typer.Option(help="How many days.")] = None,
@@ -216,7 +220,7 @@ def run_pipeline(  # noqa: PLR0917
 
 @longitudinal.command("run")
 def run_longitudinal(  # noqa: PLR0917
-    source: SourceArgument = None,
+    source: RepeatedSourceArgument = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
     data: DataOption = None,

@@ -115,3 +115,16 @@ def test_an_unknown_name_answers_with_one_line_and_what_is_near(command, words, 
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"Error: {message}")
     assert done.stderr.endswith("See --help.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("attack", "of a run."),
+        ("sweep", "with a table sweep or sweep.protocols."),
+        ("compare", "of a run, or with a table sweep.protocols."),
+        ("pipeline run", "with a table pipeline."),
+    ],
+)
+def test_a_source_is_said_to_be_what_the_command_takes(help_of, name: str, taken: str):
+    assert f"or a TOML file: {taken}" in " ".join(help_of(*name.split()).split())

@@ -239,9 +239,9 @@ def _cells(
         if not equals or not path or not listed:
             raise InputError(f"Expected --vary section.key=V1,V2, got {each!r}.")
         axes.append((path, listed.split(",")))
-    names = list(protocols)
-    if names == ["all"]:
-        names = [each.name for each in (base.protocol, *(base.baseline or ()))]
+    of_source = [each.name for each in (base.protocol, *(base.baseline or ()))]
+    # One that is named twice is attacked once.
+    names = [name for each in protocols for name in (of_source if each == "all" else [each])]
     # Its own protocol alone keeps its cohorts, too.
     own = base.model_copy(update={"baseline": None})
     for config in with_protocols(base, names) if names else [own]:

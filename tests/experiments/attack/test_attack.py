@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedhh.cli.app import app
-from fedhh.experiments.attack.attack import AttackResult, attack
+from fedhh.experiments.attack.attack import AttackResult, _cells, attack
 from fedhh.experiments.attack.survival import LayerCut, survival
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
@@ -49,6 +49,15 @@ def test_a_small_attack_finds_how_many_fakes_a_word_takes():
     content = json.loads(json.dumps(found.to_dict()))
     assert content["attacks"][0]["needed"]["0.5"]["clients"] == one.needed(0.5).clients
     assert str(one.needed(0.95).clients) in found.table().render("csv").replace(",", "")
+
+
+def test_all_stands_for_the_sources_protocols_among_others():
+    base = load_config(settings=["population.clients=3000"])
+    for protocols, names in (
+        (["all"], ["adaptive-triehh", "ldp-triehh", "sfp"]),
+        (["pem", "all", "sfp"], ["pem", "adaptive-triehh", "ldp-triehh", "sfp"]),
+    ):
+        assert [config.protocol.name for config, _ in _cells(base, protocols, ())] == names
 
 
 @pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
