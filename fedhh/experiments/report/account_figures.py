@@ -18,6 +18,7 @@ from fedhh.experiments.report.style import (
     VERMILION,
     check_figure,
     legend_entries,
+    log_scale,
     styled,
     write_one,
 )
@@ -77,7 +78,9 @@ def plot_shuffle(
         ):
             label = f"stated by the paper: {_PAPER_CLAIM}"
             axes.plot([paper], [_PAPER_CLAIM], "*", color=VERMILION, markersize=9, label=label)
-        axes.set(xscale="log", yscale="log", xlabel="reports in one shuffle")
+        log_scale(axes.xaxis)
+        log_scale(axes.yaxis)
+        axes.set_xlabel("reports in one shuffle")
         name_panel(axes, f"local epsilon {epsilon:g}", size=12)
     panels[0].set_ylabel(f"central epsilon at delta {delta:g} (item level)")
     named = legend_entries(figure)

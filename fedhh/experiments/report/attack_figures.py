@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from fedhh.experiments.attack.attack import AttackResult, Resistance
 from fedhh.experiments.report.style import (
@@ -14,6 +13,7 @@ from fedhh.experiments.report.style import (
     check_figure,
     in_percent,
     legend_entries,
+    log_scale,
     looks,
     styled,
     write_one,
@@ -47,8 +47,7 @@ def draw_attack(result: AttackResult) -> Figure:
             axes.plot(grid, response.chance(grid), **(look | line))
     for chance in (0.5, 0.95):
         axes.axhline(chance, color=GREY, linestyle=":", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    log_scale(axes.xaxis)
     axes.set_xlabel("fake clients in all rounds together")
     axes.set_ylabel("chance that the target is found")
     in_percent(axes.yaxis)

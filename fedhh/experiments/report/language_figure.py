@@ -18,6 +18,7 @@ from fedhh.experiments.report.style import (
     NotebookFigure,
     colors_of,
     in_percent,
+    log_scale,
     styled,
 )
 from fedhh.experiments.sweep.axes import PROTOCOL
@@ -98,7 +99,7 @@ def draw_languages(grid: pd.DataFrame, *, title: str, failed: int = 0) -> Figure
         axes.set_xlim(left=0)
         in_percent(axes.xaxis)
     panels[1].set_xlim(right=1.02)
-    panels[2].set_xscale("log")
+    log_scale(panels[2].xaxis)
     panels[2].set_xlim(10, 10 ** math.ceil(math.log10(1.1 * grid[next(iter(_FACTS))].max())))
     panels[3].set_xlim(0, 1.1 * grid[list(_FACTS)[1]].max())
     for axes in panels:

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from fedhh.experiments.report.style import (
     GREY,
     VERMILION,
     NotebookFigure,
     in_percent,
+    log_scale,
     series,
     styled,
 )
@@ -89,8 +90,7 @@ def draw_trie(result: RunResult, title: str) -> Figure:
             ("num_candidates", "words validated", False), ("num_kept", "words returned", True),
         ):  # fmt: skip
             _mark_validation(upper, layers, validation, column, label=label, filled=filled)
-    upper.set_yscale("log")
-    upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    log_scale(upper.yaxis)
     upper.set_ylabel("prefixes")
     upper.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if thresholds:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from fedhh.experiments.report.style import (
     GREY,
     check_figure,
+    log_scale,
     series,
     styled,
     write_one,
@@ -49,7 +50,7 @@ def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
         look = series(len(groups) - 1 - number, len(groups)) | {"marker": "none"}
         axes.plot(epsilons, line, label=", ".join(names), **look)
     axes.axvline(epsilon, color=GREY, linewidth=0.8)
-    axes.set_yscale("log")
+    log_scale(axes.yaxis)
     least = min(float(np.nanmin(line)) for _, line in groups)
     most = max(float(np.nanmax(line)) for _, line in groups)
     axes.set_ylim(least / 2, min(most * 2, max(_MOST_NOISE * least, 100.0)))

@@ -11,10 +11,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from fedhh.experiments.config.labels import is_share, short_label, value_text
-from fedhh.experiments.report.style import SIZE, NotebookFigure, in_percent, legend_entries
+from fedhh.experiments.report.style import (
+    SIZE,
+    NotebookFigure,
+    in_percent,
+    legend_entries,
+    log_scale,
+)
 from fedhh.experiments.report.titles import (
     letters_wide,
     put_heading,
@@ -120,8 +126,7 @@ def scale_x(panels: Sequence[Axes], values: Any) -> None:
     room = ROW_LENGTH if len(panels) == 1 else ROW_LENGTH // 2
     for axes in panels:
         if ordered[0] > 0 and ordered[-1] / ordered[0] >= LOG_SPAN:
-            axes.set_xscale("log")
-            axes.xaxis.set_minor_locator(NullLocator())
+            log_scale(axes.xaxis)
         if len(ordered) <= _MOST_TICKS:
             axes.xaxis.set_major_locator(FixedLocator(ordered.tolist()))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: value_text(float(value))))

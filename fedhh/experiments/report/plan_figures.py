@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from fedhh.experiments.planner.deployment import DeploymentPlan
 from fedhh.experiments.planner.front import Cost, costs, front
@@ -17,6 +16,7 @@ from fedhh.experiments.report.style import (
     check_figure,
     in_percent,
     legend_entries,
+    log_scale,
     looks,
     styled,
     write_one,
@@ -54,9 +54,8 @@ def draw_plan(plan: DeploymentPlan) -> Figure:
             )
         axes.set_xlabel(name)
         if name == "bytes":
-            axes.set_xscale("log")
+            log_scale(axes.xaxis)
             axes.set_xlabel("upload and download of a client (B)")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     metric = plan.goal.metric
     panels[0].set_ylabel("recall of the words to find" if metric == "recall" else metric)
     in_percent(panels[0].yaxis)

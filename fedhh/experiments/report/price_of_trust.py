@@ -31,6 +31,7 @@ from fedhh.experiments.report.style import (
     PURPLE,
     VERMILION,
     NotebookFigure,
+    log_scale,
     styled,
 )
 from fedhh.experiments.report.titles import shown_labels
@@ -120,7 +121,7 @@ def draw_price(
         axes.plot(epsilons, bound.coverage, color=BLACK, linestyle="--", linewidth=1.3)
     trust = _trust_models(grid, description)
     _draw_lines(axes, rows, target, trust)
-    axes.set_xscale("log")
+    log_scale(axes.xaxis)
     scale_x([axes], rows[target].unique())
     delta = ", ".join(f"{each:g}" for each in sorted(grid["delta"].unique()))
     label_axes([axes], f"{axis_label(target)} (delta = {delta})", axis_label(COVERAGE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator
 
 from fedhh.experiments.report.fonts import make_readable
 from fedhh.experiments.report.titles import restyle
@@ -34,6 +35,9 @@ STYLE: Any = {
     "grid.color": "#E5E5E5",
     "axes.axisbelow": True,
     "legend.frameon": False,
+    # No power of ten that stands apart from the ticks it is a factor of.
+    "axes.formatter.limits": (-6, 12),
+    "axes.formatter.useoffset": False,
 }
 
 styled = mpl.rc_context(STYLE)
@@ -78,6 +82,10 @@ _COLOR_OF = {
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _WIDEST, _NARROWEST = (3.6, 8.5), (1.3, 3.5)
+_WIDE_SPAN, _SHORT_SPAN = 1_000.0, 5.0
+"""From one end of a logarithmic axis to the other: beyond which powers of ten are enough, and below
+which these with 2 and 5 times may be a single tick."""
+_LEAST_PLAIN, _MILLION = 1e-6, 1_000_000
 # Vector files without a date are the same for the same results.
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -142,6 +150,47 @@ def legend_entries(figure: Figure) -> dict[str, Any]:
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
+
+
+class _LogTicks(LogLocator):
+    """Powers of ten, with 2 and 5 times where these are few, and all digits where there is none."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Return the ticks between two limits."""
+        span = vmax / vmin if vmin > 0 else math.inf
+        steps = (1,) if span > _WIDE_SPAN or vmin < _LEAST_PLAIN else (1, 2, 5)
+        self.set_params(subs=range(1, 10) if span < _SHORT_SPAN else steps)
+        return super().tick_values(vmin, vmax)
+
+
+class _LogText(Formatter):
+    """Plain numbers; powers of ten, and these alone, on an axis that reaches very small values."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        assert self.axis is not None
+        least = min(self.axis.get_view_interval())
+        return plain_number(x) if least >= _LEAST_PLAIN else f"$10^{{{math.log10(x):.0f}}}$"
+
+
+def plain_number(value: float) -> str:
+    """Return a tick's number as people write it.
+
+    >>> plain_number(20_000), plain_number(5e6), plain_number(0.00002), plain_number(0.5)
+    ('20,000', '5M', '0.00002', '0.5')
+    """
+    if value >= _MILLION:
+        return f"{value / _MILLION:,.6g}M"
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
+def log_scale(axis: Axis) -> None:
+    """Scale an axis by logarithm, with ticks that people read."""
+    axes = axis.axes
+    scale = axes.set_xscale if axis is axes.xaxis else axes.set_yscale
+    scale("log")
+    axis.set_major_locator(_LogTicks())
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(_LogText())
 
 
 def in_percent(axis: Axis) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from fedhh.experiments.config.labels import axis_label
 from fedhh.experiments.report.gboard import Published
@@ -27,7 +27,16 @@ from fedhh.experiments.report.panels import (
     scale_x,
     scale_y,
 )
-from fedhh.experiments.report.style import BLACK, BLUE, GREY, SIZE, VERMILION, looks, styled
+from fedhh.experiments.report.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    SIZE,
+    VERMILION,
+    log_scale,
+    looks,
+    styled,
+)
 from fedhh.experiments.report.titles import NOTE, letters_wide, name_panel, shown_labels
 from fedhh.experiments.sweep.columns import EXTRA, MOST_LINES, Layout, has_numbers
 from fedhh.experiments.sweep.intervals import GAIN, SAMPLER, summarize
@@ -47,7 +56,6 @@ _ASIDE = 0.13
 """By how much marks of others stand aside, of the distance of two points."""
 _CENTRAL = "central_epsilon_before_run"
 _LOCAL = "privacy.local_epsilon"
-_WIDE_LOG_SPAN = 1000
 
 
 @styled
@@ -147,11 +155,9 @@ def draw_tradeoff(table: pd.DataFrame, layout: Layout, *, title: str, failed: in
     least, most = rows["central"].min(), rows["central"].max()
     for axes in panels:
         if most >= LOG_SPAN * least > 0:
-            axes.set_xscale("log")
-            steps = (1.0,) if most > _WIDE_LOG_SPAN * least else (1.0, 2.0, 5.0)
-            axes.xaxis.set_major_locator(LogLocator(subs=steps))
-            axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+            log_scale(axes.xaxis)
+        else:
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
     deltas = ", ".join(f"{delta:g}" for delta in sorted(finite["delta"].unique()))
     label_axes(panels, f"{axis_label(_CENTRAL)} (delta = {deltas})", axis_label("coverage"))
     scale_y(panels, "coverage")

@@ -12,7 +12,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from fedhh.experiments.report.style import (
     BLACK,
@@ -26,6 +25,7 @@ from fedhh.experiments.report.style import (
     VERMILION,
     check_figure,
     in_percent,
+    log_scale,
     write_one,
 )
 from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
@@ -102,8 +102,7 @@ def plot_memo(path: Path, rows: Sequence[ObservedDays], *, forever: float, title
         _draw_epsilons(left, rows, forever)
         _draw_observers(right, rows, memoized=math.isfinite(forever))
         for axes in (left, right):
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:g}"))
+            log_scale(axes.xaxis)
             axes.set_xlabel("days, one report each")
             axes.legend(fontsize=8)
         write_one(figure, path)
@@ -123,7 +122,7 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
             lines.append(("memoized, against a changing value", ORANGE, "^", "-.", changes))
     for label, color, marker, style, epsilons in lines:
         axes.plot(days, epsilons, color=color, marker=marker, linestyle=style, label=label)
-    axes.set_yscale("log")
+    log_scale(axes.yaxis)
     axes.set_ylabel("epsilon of all reports (delta 0)")
     name_panel(axes, "Guarantee", size=10)
 

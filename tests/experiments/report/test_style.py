@@ -1,11 +1,21 @@
-"""A protocol has one color, whatever stands next to it, in figures and on pages."""
+"""A protocol has one color, in figures and on pages, and ticks are numbers that people write."""
 
 from __future__ import annotations
 
+import matplotlib as mpl
 import pandas as pd
+import pytest
+from matplotlib.figure import Figure
 
 from fedhh.experiments.report.explorer.study_page import chart
-from fedhh.experiments.report.style import PROTOCOLS, colors_of, looks, protocol_color
+from fedhh.experiments.report.style import (
+    PROTOCOLS,
+    STYLE,
+    colors_of,
+    log_scale,
+    looks,
+    protocol_color,
+)
 from fedhh.experiments.report.sweep_lines import draw_metric
 from fedhh.experiments.sweep.columns import Layout
 from fedhh.server.registry import protocol_class, protocol_names
@@ -61,3 +71,41 @@ def test_figures_and_pages_agree_whatever_else_is_shown():
         page = chart(("", ""), table, [EPSILON, "protocol"], ["coverage"], {})
         assert drawn == page["colors"]
         assert drawn["PEM"] == protocol_color("pem")
+
+
+@pytest.mark.parametrize(
+    ("limits", "shown"),
+    [
+        ((1_900, 2.1e7), ["10,000", "100,000", "1M", "10M"]),
+        ((0.003, 5.1), ["0.01", "0.1", "1"]),
+        ((0.05, 11), ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"]),
+        ((2.5e-5, 100), ["0.0001", "0.001", "0.01", "0.1", "1", "10", "100"]),
+        ((30, 70), ["30", "40", "50", "60", "70"]),
+        ((2e-9, 2), [f"$10^{{{power}}}$" for power in range(-8, 1)]),
+    ],
+)
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_ticks_of_a_logarithmic_axis_are_numbers_that_people_write(name, limits, shown):
+    figure = Figure(figsize=(6, 6))
+    axes = figure.subplots()
+    axis = getattr(axes, f"{name}axis")
+    log_scale(axis)
+    getattr(axes, f"set_{name}lim")(*limits)
+    figure.draw_without_rendering()
+    low, high = limits
+    texts = [
+        label.get_text()
+        for label, place in zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=True)
+        if low <= place <= high
+    ]
+    assert texts == shown
+    assert not axis.get_minorticklocs().size
+
+
+def test_no_power_of_ten_stands_apart_from_its_ticks():
+    with mpl.rc_context(STYLE):
+        axes = Figure().subplots()
+        axes.plot([0, 1], [0, 2e-5])
+        axes.figure.draw_without_rendering()
+        assert axes.yaxis.get_offset_text().get_text() == ""
+        assert axes.get_yticklabels()[-2].get_text().startswith("0.00002")
