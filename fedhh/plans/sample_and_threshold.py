@@ -214,8 +214,8 @@ def _epsilon_of_swap(counts: SampledCounts, items: int, delta: float) -> float:
     lost_below = -np.expm1(below) + np.exp(below) * gained[:0:-1]
     gained_below = -np.expm1(below) + np.exp(below) * lost[:0:-1]
     parts = [
-        (PrivacyLossDistribution.dominating(np.concatenate(each), gap=gap), items)
-        for each in ((lost_below, _falling(lost)), (gained_below, _falling(gained)))
+        (PrivacyLossDistribution.dominating(_falling(np.concatenate(each)), gap=gap), items)
+        for each in ((lost_below, lost), (gained_below, gained))
     ]
     try:
         return epsilon_of_sum(parts, delta=delta)

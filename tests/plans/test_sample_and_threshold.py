@@ -150,3 +150,10 @@ def test_a_rate_that_no_threshold_makes_private_is_refused_with_the_largest_that
 def test_where_all_holders_may_be_sampled_the_loss_is_infinite():
     assert SampledCounts(rate=0.5, threshold=2).epsilon_of_swap(1, delta=0.25) == math.inf
     assert SampledCounts(rate=0.5, threshold=2).epsilon_of_swap(1, delta=0.6) < math.inf
+
+
+def test_bounds_that_rise_by_rounding_are_taken_as_they_were_before_it():
+    # Both orders' bounds are rounded up by as much as their sums, here by 2e-10 in 1/128.
+    counts = SampledCounts(rate=0.5, threshold=7)
+    assert 0.0 < counts.epsilon_of_swap(1, delta=0.01) < math.inf
+    assert counts.epsilon_of_swap(1, delta=0.0078) == math.inf
