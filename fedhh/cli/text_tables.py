@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fedhh.cli.console import SafeConsole, open_console, print_json, print_written
+from fedhh.cli.console import SafeConsole, open_console, print_json, print_wrapped, print_written
 from fedhh.cli.options import Format
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.table_widths import WIDEST
@@ -160,7 +160,8 @@ def print_table(console: SafeConsole, table: TextTable) -> None:
         console.print(shown)
         title = None
     if table.note:
-        console.print(safe_text(table.note, longest=LONGEST_LINE), style="dim")
+        # The program's own words, which nobody makes long but it.
+        print_wrapped(console, table.note, style="dim")
 
 
 def opinions_table(opinions: Sequence[SecondOpinion]) -> TextTable:

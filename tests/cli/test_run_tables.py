@@ -62,10 +62,7 @@ def test_rounds_have_their_names_and_thresholds(protocol, of_layers, of_validati
     result = run_of(protocol)
     lines = printed(run_parts(result, num_words=1)).splitlines()
     start = next(i for i, line in enumerate(lines) if "threshold" in line)
-    rows = [
-        [cell.strip() for cell in line.strip("│ ").split("│")]
-        for line in lines[start + 2 : start + 2 + len(result.layers)]
-    ]
+    rows = [line.split() for line in lines[start + 1 : start + 1 + len(result.layers)]]
     for row, layer in zip(rows, result.layers.to_dict("records"), strict=True):
         validates = layer["layer"] > protocol.depth
         assert row[1] == ("validation" if validates else str(layer["layer"]))

@@ -49,6 +49,12 @@ def test_what_fits_is_one_table_and_what_does_not_repeats_the_labels():
         assert text.count("measure of a quality 1") == tables
 
 
+def test_a_note_of_any_length_is_printed_whole():
+    note = " ".join(f"word{n}" for n in range(400))
+    table = TextTable(title="", columns=("a",), rows=(("1",),), note=note)
+    assert " ".join(" ".join(printed(table, 80)).split()).endswith(note)
+
+
 def test_a_table_without_rows_and_one_wider_than_the_terminal_are_printed_all_the_same():
     assert "a" in "".join(printed(TextTable(title="", columns=("a",), rows=(), note=""), 80))
     wide = TextTable(title="", columns=("a", "b"), rows=(("x" * 50, "y" * 50),), note="")

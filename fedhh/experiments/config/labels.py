@@ -135,13 +135,13 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def round_up(epsilon: float) -> str:
-    """Return an epsilon as text of three decimals, never smaller than it is.
+    """Return an epsilon as text of three decimals, never smaller than it is; "none" without one.
 
     >>> round_up(0.44621), round_up(8.0), round_up(float("inf"))
-    ('0.447', '8', 'inf')
+    ('0.447', '8', 'none')
     """
     # A mean of equal numbers may lie above them by its last digit.
-    return f"{math.ceil(epsilon * 1e3 * (1 - 1e-12)) / 1e3:g}" if math.isfinite(epsilon) else "inf"
+    return f"{math.ceil(epsilon * 1e3 * (1 - 1e-12)) / 1e3:g}" if math.isfinite(epsilon) else "none"
 
 
 def value_text(value: Any) -> str:

@@ -53,6 +53,7 @@ _MEANINGS = {
     "clients that contribute them, which estimates are about.",
 }
 """What a table's note says of some columns."""
+_LOCAL = ("local_epsilon", "local_epsilon_user")
 _NOT_ZERO = re.compile(r"[1-9]")
 
 
@@ -193,6 +194,11 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
             "neighbors that swap one item or one user; before the run for any domains that its "
             "votes may decide, after it for those that they did"
             + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
+        )
+    if any(name in shown and np.isinf(table[name]).any() for name in _LOCAL):
+        notes.append(
+            "Local epsilon none: the aggregator reads words, or sums of them, or reports are not "
+            "randomized."
         )
     if CLAIMED_K in shown and "alpha" in table and (alphas := _each(table["alpha"])):
         notes.append(

@@ -22,6 +22,7 @@ from fedhh.experiments.run.privacy import epsilon_of, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.sentences import (
+    against_server,
     below_zero,
     noticed,
     privacy_line,
@@ -107,6 +108,7 @@ def run_parts(result: RunResult, *, num_words: int) -> Iterator[Part]:
         title=f"{result.protocol.title} on {result.population['name']}", rows=summary_rows(result)
     )
     yield _words(result, num_words)
+    yield Line("layers", "italic")
     yield _layers(result.layers)
     yield from _privacy(result.privacy, measured=_measured_anonymity(result))
 
@@ -226,10 +228,12 @@ def _local_rows(result: RunResult) -> list[_Row]:
     one, several = "contribution", f"{plan.max_items} contributions of a client"
     if _is_of_whole_set(plan):
         one, several = "word of a client", "that a client holds"
-    item, user = (round_up(local_epsilon(result.privacy, unit)) for unit in ("item", "user"))
+    item, user = (local_epsilon(result.privacy, unit) for unit in ("item", "user"))
+    if math.isinf(item):
+        return [("local epsilon", "none", against_server(result.privacy, plan)[:-1])]
     return [
-        ("local epsilon", item, f"item level: one {one}{rounds}"),
-        ("", user, f"user level: all {several}{rounds}"),
+        ("local epsilon", round_up(item), f"item level: one {one}{rounds}"),
+        ("", round_up(user), f"user level: all {several}{rounds}"),
     ]
 
 
@@ -342,7 +346,7 @@ def _is_of_whole_set(plan: Plan) -> TypeGuard[LocalReports]:
     return isinstance(plan, LocalReports) and plan.is_of_whole_set
 
 
-def _layers(layers: pd.DataFrame) -> TextTable:
+def _layers(layers: pd.DataFrame) -> Columns:
     counts = ("num_clients", "num_reports", "num_candidates", "num_kept")
     rows = [
         (
@@ -355,15 +359,11 @@ def _layers(layers: pd.DataFrame) -> TextTable:
         )
         for row in layers.to_dict("records")
     ]
-    return TextTable(
-        title="layers",
-        columns=(
+    return Columns(
+        heads=(
             "pass", "layer", "clients", "reports", "prefixes", "kept", "threshold", "coverage",
         ),
-        rows=tuple(rows),
-        note="",
-        labels=0,
-        is_whole=True,
+        rows=rows,
     )  # fmt: skip
 
 
@@ -376,7 +376,7 @@ def _privacy(report: PrivacyReport, *, measured: str) -> Iterator[Line]:
     for row in report.rows():
         value, _, reason = (row["epsilon"] or f"k = {row['k']}").partition(": ")
         reader = "server" if row["trust"] == "local" else "reader"
-        value = "none" if reason else value
+        value = "none" if reason or value == "inf" else value
         line = f"{row['unit']:<6}{reader:<9}{row['method']:<33}{value:>13}  {row['delta']}"
         yield Line(line, is_whole=True)
         notes = [row["theorem"], reason, row["note"]]

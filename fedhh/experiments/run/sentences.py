@@ -62,7 +62,7 @@ def privacy_sentence(result: RunResult) -> str:
     return (
         f"Privacy: epsilon {before[0]} at item level and {before[1]} at user level against "
         f"readers of results{which}, at delta {delta:g}; "
-        f"{_against_server(report, result.protocol.plan)} {anonymity_text(report)}"
+        f"{against_server(report, result.protocol.plan)} {anonymity_text(report)}"
     )
 
 
@@ -72,7 +72,7 @@ def privacy_line(result: RunResult) -> str:
     return (
         f"Privacy: epsilons hold before the run at delta {delta:g}, against readers of results, "
         "where one item or one user is swapped; "
-        f"{_against_server(result.privacy, result.protocol.plan)}"
+        f"{against_server(result.privacy, result.protocol.plan)}"
     )
 
 
@@ -128,16 +128,16 @@ def anonymity_text(report: PrivacyReport) -> str:
 
 
 _TRUSTED = (
-    (TrustedAggregatorPlan, "the aggregator, which sees their words in clear"),
-    (SampledThreshold, "the server, which sees what they send in clear"),
+    (TrustedAggregatorPlan, "the aggregator, which reads their words"),
+    (SampledThreshold, "the server, which reads their words"),
     (SecureSums, "secure aggregation, which shows the server noisy sums alone"),
     (TwoServerSums, "that two servers do not work together, which open noisy sums alone"),
 )
 """Whom clients trust whose plan has no local privacy."""
 
 
-def _against_server(report: PrivacyReport, plan: Plan) -> str:
-    """Return the local epsilons, or whom clients have to trust where there are none."""
+def against_server(report: PrivacyReport, plan: Plan) -> str:
+    """Return a run's local epsilons, or whom clients have to trust where there are none."""
     item, user = (local_epsilon(report, unit) for unit in ("item", "user"))
     if math.isfinite(item):
         return f"{round_up(item)} and {round_up(user)} against the server."

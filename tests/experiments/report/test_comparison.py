@@ -63,8 +63,8 @@ MOST_UP, MOST_DOWN = "upload per client, at most", "download per client, at most
     [
         # Student's t at 2 degrees of freedom is 4.303; 0.1 / sqrt(3) * 4.303 = 0.248.
         ({}, "coverage", ("60.0% ± 24.8", "20.0%")),
-        # An epsilon is never rounded down and may be infinite.
-        ({}, AFTER, ("0.447", "inf")),
+        # An epsilon is never rounded down, and none where it is infinite.
+        ({}, AFTER, ("0.447", "none")),
         ({}, "local epsilon, item", ("8", "8")),
         # An interval that rounds to nothing is left out.
         ({"central_epsilon": [0.0931, 0.0931001, 0.0931, 2.0, 2.1, 2.2]}, AFTER,
@@ -135,6 +135,14 @@ def test_the_note_says_what_the_rows_mean_that_it_has():
     ):
         assert said in note
         assert said not in bare
+
+
+def test_a_local_epsilon_that_there_is_none_of_has_its_reason():
+    said = "Local epsilon none: the aggregator reads words"
+    table = comparison_table(results(local_epsilon=[8.0] * 3 + [math.inf] * 3), DESCRIPTION)
+    assert rows_of(table)["local epsilon, item"] == ("8", "none")
+    assert said in table.note
+    assert said not in comparison_table(results(), DESCRIPTION).note
 
 
 def test_interval_coverage_is_a_row_where_a_run_states_intervals():
@@ -214,7 +222,7 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
         ]
     )  # fmt: skip
     table = comparison_table(*results_of_runs([run_config(config, zipf_population(500))]))
-    assert rows_of(table)["central epsilon after the run, item"] == ("inf",)
+    assert rows_of(table)["central epsilon after the run, item"] == ("none",)
 
 
 def cells_of_one_seed(name: str) -> list[Cell]:

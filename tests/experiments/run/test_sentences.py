@@ -69,7 +69,7 @@ def test_a_run_without_a_word_says_why_and_what_helps(protocol, why):
     ("protocol", "text"),
     [
         (ADAPTIVE, "; 6 and 24 against the server."),
-        (fedhh.TrieHH(alphabet=LETTERS), "clients trust the server, which sees what they send"),
+        (fedhh.TrieHH(alphabet=LETTERS), "clients trust the server, which reads their words"),
         (
             fedhh.Blender(alphabet=LETTERS, length=4, local_epsilon=3.0, max_items=2),
             "that opted in trust the server, which sees their words; of the others, 3 and 6 "
