@@ -137,7 +137,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
                 str(passes),
                 value_text(cohort),
                 *map(_share, values[: len(others)]),
-                with_interval(ours, share=True),
+                with_interval(ours),
                 "" if paper_gain is None else points(paper_gain),
                 "" if gain is None else points_with_interval(gain),
             )
@@ -189,7 +189,7 @@ def figure_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
             (
                 extra or value_text(epsilon),
                 *map(_share, values[: len(others)]),
-                with_interval(ours, share=True),
+                with_interval(ours),
             )
         )
         setting = {_EPSILON: None if extra else epsilon, EXTRA: extra}

@@ -170,9 +170,9 @@ def record_of(name: str, row: Any, *, scale: float = 1.0) -> dict[str, float | N
     }
 
 
-def with_interval(row: Any, *, share: bool) -> str:
-    """Return a mean and its interval, in percent if it is a share."""
-    mean, low, high = (f"{row[p]:.1%}" if share else f"{row[p]:,.3g}" for p in _PARTS)
+def with_interval(row: Any) -> str:
+    """Return a share's mean and its interval, in percent."""
+    mean, low, high = (f"{row[p]:.1%}" for p in _PARTS)
     return mean if pd.isna(row["low"]) else f"{mean} [{low}, {high}]"
 
 

@@ -130,7 +130,7 @@ def draw_estimates(axes: Axes, result: RunResult) -> None:
     found = result.discoveries
     what = estimated_of(result.protocol.plan)
     axes.set_xlabel("clients that hold the word")
-    axes.set_ylabel(f"estimated {what} ± 1.96 std. errors")
+    axes.set_ylabel(f"estimated {what} ± 2 std. errors")
     if found.empty:
         axes.text(0.5, 0.5, "nothing was discovered", transform=axes.transAxes, ha="center")
         axes.set(xticks=[], yticks=[])
@@ -176,7 +176,7 @@ def _draw_kind(
     marker: str,
 ) -> None:
     # All bars are one line with gaps: thousands of lines take seconds to draw.
-    reach = 1.96 * rows["std_error"]
+    reach = 2 * rows["std_error"]
     ends = [rows["estimated_clients"] - reach, rows["estimated_clients"] + reach]
     gap = np.full(len(rows), np.nan)
     axes.plot(

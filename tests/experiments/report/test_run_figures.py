@@ -99,7 +99,7 @@ def test_figures_say_the_protocol_and_its_epsilons():
 
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
-    assert axes.get_ylabel() == "estimated contributors ± 1.96 std. errors"
+    assert axes.get_ylabel() == "estimated contributors ± 2 std. errors"
     assert axes.get_xlabel() == "clients that hold the word"
 
 
