@@ -25,12 +25,8 @@ def summary(*values: float) -> pd.Series:
 )
 def test_one_seed_has_no_interval_and_more_have_theirs(values, text, points):
     row = summary(*values)
-    assert with_interval(row, share=True) == text
+    assert with_interval(row) == text
     assert points_with_interval(row) == points
-
-
-def test_a_number_that_is_no_share_has_three_digits():
-    assert with_interval(summary(0.311), share=False) == "0.311"
 
 
 def test_plain_values_of_one_seed_are_a_mean_and_two_gaps():
