@@ -13,6 +13,7 @@ from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.report import gboard
 from fedhh.experiments.report.comparison import METRIC, comparison_table
 from fedhh.experiments.report.measures import (
+    DAYS,
     TOP,
     metric_names,
     note_of,
@@ -23,7 +24,7 @@ from fedhh.experiments.report.measures import (
 from fedhh.experiments.study.kinds import Chosen
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
-from fedhh.experiments.sweep.columns import EXTRA, is_numeric, varied_settings
+from fedhh.experiments.sweep.columns import EXTRA, has_numbers, is_numeric, varied_settings
 from fedhh.experiments.sweep.directory import base_config, read_timed_results
 from fedhh.experiments.sweep.execution import metric_text
 from fedhh.experiments.sweep.intervals import (
@@ -37,6 +38,8 @@ from fedhh.validation import InputError, did_you_mean, require_choice
 from fedhh.validation import shown as shown_name
 
 MAIN_METRICS = ("coverage", "precision", "discovered", "central_epsilon_user_before_run")
+_ON_REQUEST = ("share_of_ceiling", DAYS)
+"""What results have only where somebody asked for it."""
 _USUAL = Chosen()
 
 _EPSILON = "privacy.local_epsilon"
@@ -74,7 +77,8 @@ def chosen_table(
     return comparison_table(
         keyed,
         {**description, "axes": [*shown, *axes, EXTRA]},
-        metrics=chosen.metrics or MAIN_METRICS,
+        metrics=chosen.metrics
+        or (*MAIN_METRICS, *(each for each in _ON_REQUEST if has_numbers(table, each))),
         rows=chosen.rows or [path for path in shown if path != chosen.columns],
         columns=chosen.columns or METRIC,
     )

@@ -263,6 +263,15 @@ def test_a_table_of_two_settings_is_made_in_one_call(tmp_path):
     assert "{llrrr}" in latex
 
 
+def test_days_and_the_share_of_the_ceiling_are_shown_where_they_were_asked_for(tmp_path):
+    table, description = read_labeled_results(made(tmp_path / "a", EPSILONS))
+    asked = table.assign(days=2.0, share_of_ceiling=0.5)
+    columns = chosen_table(asked, description).columns
+    assert columns[-2:] == ("share of the ceiling", "days to the result")
+    without = table.assign(share_of_ceiling=np.nan)
+    assert "share of the ceiling" not in chosen_table(without, description).columns
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
