@@ -20,9 +20,9 @@ from fedhh.longitudinal.aggregation.sums import SketchSums
 from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
 from fedhh.longitudinal.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.records import OracleRecords, RecordQuery
+from fedhh.longitudinal.records import OracleRecords, RecordQuestion
 from fedhh.oracles import CountMeanSketch, OracleSpec
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 
 DEVICES, EPSILON, VALUES = 50_000, 4.0, 2_600
@@ -49,7 +49,7 @@ def measure_devices() -> dict[str, object]:
     def live() -> None:
         nonlocal day, sent, made
         day += 1
-        query = RecordQuery(
+        question = RecordQuestion(
             pass_index=0,
             layer=day,
             cohort=Cohort(start=0, size=DEVICES),
@@ -59,7 +59,7 @@ def measure_devices() -> dict[str, object]:
             use_case="emoji",
             form=form,
         )
-        answer = worker.answer(query, range(query.cohort.num_blocks))
+        answer = worker.answer(question, range(question.cohort.num_blocks))
         assert isinstance(answer.diagnostics, DayDiagnostics)
         sent, made = answer.aggregate.num_reports, int(answer.diagnostics.counts[1].sum())
 

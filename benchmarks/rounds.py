@@ -20,14 +20,14 @@ from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.clients.answers.base import WordValues
 from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.answers.registry import make_answerer
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles import SubsetSelection, make_oracle
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.questions.base import Aggregate, PrefixQuestion
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -64,7 +64,7 @@ def add_drawn(table: np.ndarray, num_votes: int, state: np.ndarray) -> None:
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
-def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
+def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
     """Yield the layers of the preset gboard-random-one-pass.
 
     Which prefixes go on is decided as for all clients of the layer: the noise-free counts of one
@@ -80,12 +80,12 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
     worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
     rng = np.random.default_rng(0)
     state = protocol.initialize()
-    while isinstance(query := protocol.next_query(state), PrefixQuery):
-        yield "gboard, virtual", population, words, query
-        asked = worker.answer(NoiseFreeQuery.of(query, query.cohort), [0]).aggregate
-        held = asked.tally * (query.cohort.size / asked.num_clients)
-        num_reports = query.cohort.size * query.max_items
-        oracle = make_oracle(query.oracle, query.domain_size)
+    while isinstance(question := protocol.next_question(state), PrefixQuestion):
+        yield "gboard, virtual", population, words, question
+        asked = worker.answer(NoiseFreeQuestion.of(question, question.cohort), [0]).aggregate
+        held = asked.tally * (question.cohort.size / asked.num_clients)
+        num_reports = question.cohort.size * question.max_items
+        oracle = make_oracle(question.oracle, question.domain_size)
         assert isinstance(oracle, SubsetSelection)
         p, q = oracle.p, oracle.q
         mean = held * p + (num_reports - held) * q
@@ -94,12 +94,12 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
         aggregate = Aggregate(
             tally=np.rint(np.clip(votes, 0, num_reports)).astype(np.int64),
             num_reports=num_reports,
-            num_clients=query.cohort.size,
+            num_clients=question.cohort.size,
         )
-        state = protocol.finish_round(state, query, aggregate)
+        state = protocol.finish_round(state, question, aggregate)
 
 
-def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
+def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
     """Yield the layers of the default's setting, with the clients of one block."""
     protocol = LdpTrieHH(
         clients_per_layer=BLOCK, depth=15, passes=1, eta_max=1_000, max_items=10,
@@ -108,20 +108,20 @@ def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuery]]:
     population = synthetic_population("chat", 15 * BLOCK, seed=0)
     words = WordMatcher(population.lexicon)
     for finished in rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0))):
-        yield "chat, in memory", population, words, finished.query
+        yield "chat, in memory", population, words, finished.question
 
 
 def measure(
-    name: str, population: Population, words: WordMatcher, query: PrefixQuery
+    name: str, population: Population, words: WordMatcher, question: PrefixQuestion
 ) -> dict[str, Any]:
     """Return one layer's row."""
-    clients = np.arange(BLOCK) + query.cohort.start
-    oracle = make_oracle(query.oracle, query.domain_size)
+    clients = np.arange(BLOCK) + question.cohort.start
+    oracle = make_oracle(question.oracle, question.domain_size)
     started = time.thread_time()
-    answerer = make_answerer(query, words, 0)
+    answerer = make_answerer(question, words, 0)
     matching = time.thread_time() - started
-    word_values = WordValues.of(words.prefix_values(query))
-    coded = CodedMatcher(query)
+    word_values = WordValues.of(words.prefix_values(question))
+    coded = CodedMatcher(question)
     rows = population.block(clients)
 
     def choose() -> Any:
@@ -129,10 +129,10 @@ def measure(
         return choose_contributions(*choices)[0]
 
     chosen = choose()
-    chosen[chosen < 0] = query.dummy
+    chosen[chosen < 0] = question.dummy
     values = chosen.ravel()
     rng = np.random.default_rng(0)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
     subset_size = oracle.d if isinstance(oracle, SubsetSelection) else 1
     num_votes = len(values) * subset_size
     state = kernel_state(rng)
@@ -148,8 +148,8 @@ def measure(
     micro = 1e6 / BLOCK
     return {
         "setting": name,
-        "layer": query.layer,
-        "domain_size": query.domain_size,
+        "layer": question.layer,
+        "domain_size": question.domain_size,
         "subset_size": subset_size,
         "clients_per_s": BLOCK / block_s,
         "items_us": items_s * micro,
@@ -164,8 +164,8 @@ def measure(
 def rows() -> Rows:
     """Yield a row for each of some layers."""
     for layers in (gboard(), chat()):
-        for name, population, words, query in layers:
-            if query.layer in LAYERS:
-                yield measure(name, population, words, query)
-            if query.layer == max(LAYERS):
+        for name, population, words, question in layers:
+            if question.layer in LAYERS:
+                yield measure(name, population, words, question)
+            if question.layer == max(LAYERS):
                 break

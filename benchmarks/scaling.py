@@ -4,7 +4,7 @@ scaling: the same layers with one and with two Ray workers, in turn: wall-clock 
     layers after the first, which starts the actors; processor seconds of the workers, which other
     load on the machine changes less; and the ratios. The population is virtual, the setting
     gboard-random-one-pass with fewer clients and layers. Before that, bytes that a worker receives
-    (the query) and sends (its aggregate) in each layer, pickled, and milliseconds that an actor
+    (the question) and sends (its aggregate) in each layer, pickled, and milliseconds that an actor
     takes for each further aggregate of 8 MB that it merges.
 merging: the tree in which aggregates of 8 MB of 64 workers on eight simulated nodes are merged: its
     steps, and what this process takes. And how many calls to workers this process makes in a
@@ -30,7 +30,7 @@ import ray
 from benchmarks.measuring import ROUNDS, Family, Rows, benchmark, cluster_of
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate, Answer, Diagnostics
+from fedhh.questions.base import Aggregate, Answer, Diagnostics
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -99,14 +99,14 @@ def on_nodes(protocol: LdpTrieHH, worker: ClientWorker, num_nodes: int) -> dict[
 
 
 def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> Rows:
-    """Yield the pickled sizes of every layer's query and of an aggregate of it."""
+    """Yield the pickled sizes of every layer's question and of an aggregate of it."""
     for finished in rounds(protocol, InProcessExecutor(worker)):
-        tally = np.zeros(finished.query.tally_size, dtype=np.int64)
+        tally = np.zeros(finished.question.tally_size, dtype=np.int64)
         aggregate = Aggregate(tally=tally, num_reports=1, num_clients=1)
         answer = Answer(aggregate=aggregate, diagnostics=Diagnostics())
         yield {
-            "layer": finished.query.layer,
-            "query_bytes": len(pickle.dumps(finished.query, protocol=5)),
+            "layer": finished.question.layer,
+            "query_bytes": len(pickle.dumps(finished.question, protocol=5)),
             "aggregate_bytes": len(pickle.dumps(answer, protocol=5)),
         }
 
@@ -124,7 +124,9 @@ class AtOnce:
     def __init__(self, tally_size: int) -> None:
         self._tally_size = tally_size
 
-    def answer(self, query: Any, blocks: Any, progress: Any = None, *, onto: Any = None) -> Answer:
+    def answer(
+        self, question: Any, blocks: Any, progress: Any = None, *, onto: Any = None
+    ) -> Answer:
         answer = an_answer(len(blocks), self._tally_size)
         return answer if onto is None else onto.merge(answer)
 
@@ -142,7 +144,7 @@ def merging(num_workers: int = 64, num_nodes: int = 8) -> Rows:
         fetched.append(len(refs)) or get(self, refs)
     )
     protocol = gboard(num_workers * 4_000, 2)
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     seconds = []
     with (
         cluster_of(num_nodes, num_workers // num_nodes) as address,
@@ -152,9 +154,9 @@ def merging(num_workers: int = 64, num_nodes: int = 8) -> Rows:
             groups.clear()
             fetched.clear()
             started = time.perf_counter()
-            (answer,) = executor.answer(query)
+            (answer,) = executor.answer(question)
             seconds.append(time.perf_counter() - started)
-            assert answer.aggregate.num_clients == query.cohort.num_blocks
+            assert answer.aggregate.num_clients == question.cohort.num_blocks
             assert (answer.aggregate.tally == answer.aggregate.tally[0]).all()
         workers = len(executor.clients)
         executor._actors.hold(AtOnce(10))
@@ -176,7 +178,7 @@ def merging(num_workers: int = 64, num_nodes: int = 8) -> Rows:
 
 def calls_per_second(executor: RayExecutor, protocol: LdpTrieHH) -> float:
     """Return how many calls this process makes and hears of in a second of its time, at best."""
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     received, count = RayExecutor._received, itertools.count()
     RayExecutor._received = lambda self, share, reference: (  # type: ignore[method-assign]
         next(count) >= 0 and received(self, share, reference)
@@ -184,7 +186,7 @@ def calls_per_second(executor: RayExecutor, protocol: LdpTrieHH) -> float:
     rates = []
     for _ in range(4):
         before, started = next(count), time.process_time()
-        next(executor.answer(query))
+        next(executor.answer(question))
         rates.append((next(count) - before) / (time.process_time() - started))
     RayExecutor._received = received  # type: ignore[method-assign]
     return max(rates)

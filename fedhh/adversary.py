@@ -63,7 +63,7 @@ class Adversary(TakesSettingsByName):
         strategy: "output": reports crafted to say as much as one report can; "input": honest
             reports of the targets; "random-reports": uniform over all possible reports;
             "random-values": honest reports of uniform values. The last two ignore the targets.
-        knowledge: "query": what the server broadcasts to every client; "frequencies": also which
+        knowledge: "question": what the server broadcasts to every client; "frequencies": also which
             words clients type most, so that ``demote`` can choose the ``num_targets`` most held.
         targets: The words; if none are named, ``num_targets`` random strings of the alphabet that
             no client holds.
@@ -77,7 +77,7 @@ class Adversary(TakesSettingsByName):
     targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
-    knowledge: Literal["query", "frequencies"] = "query"
+    knowledge: Literal["question", "frequencies"] = "question"
     targets: tuple[str, ...] = ()
     num_targets: Annotated[int, Ge(1), Le(MOST_TARGETS)] = 1
     target_length: TargetLength = 8
@@ -110,7 +110,7 @@ class Adversary(TakesSettingsByName):
             raise InputError("Expected adversary.targets as distinct words; name each once.")
         if "" in self.targets:
             raise InputError("Expected adversary.targets without empty words; remove them.")
-        if self.goal == "demote" and not self.targets and self.knowledge == "query":
+        if self.goal == "demote" and not self.targets and self.knowledge == "question":
             raise InputError(
                 "Expected adversary.targets with goal 'demote', got none: name them, or set "
                 "knowledge = 'frequencies' to take the words that most clients hold."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.queries.base import Query
+from fedhh.questions.base import Question
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
@@ -81,7 +81,7 @@ class Found:
     @classmethod
     def in_round(
         cls,
-        query: Query,
+        question: Question,
         codes: Codes,
         *,
         num_clients: int = 0,
@@ -92,7 +92,7 @@ class Found:
         """Return words with what a round says about them; nothing if it did not ask about them.
 
         Args:
-            query: The round.
+            question: The round.
             codes: ``(h, width) uint16``.
             num_clients: Clients that answered.
             estimate: ``(h,)``, see `Discoveries`; likewise the others.
@@ -103,8 +103,8 @@ class Found:
         nothing = np.zeros(size)
         return cls(
             codes=codes,
-            pass_index=np.full(size, query.pass_index),
-            layer=np.full(size, query.layer),
+            pass_index=np.full(size, question.pass_index),
+            layer=np.full(size, question.layer),
             estimate=nothing if estimate is None else estimate,
             variance=nothing if variance is None else variance,
             z=nothing if z is None else z,

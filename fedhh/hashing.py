@@ -25,7 +25,7 @@ NUM_KEYS = PRIME
 
 
 def derived_seeds(seed: int, count: int) -> list[int]:
-    """Return independent seeds for several hash families of one run; queries may carry them.
+    """Return independent seeds for several hash families of one run; questions may carry them.
 
     They are drawn by `Stream.HASHING`, and no other stream of the run follows from them: who reads
     them can compute no noise, unless by guessing the seed.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fedhh.found import Discoveries, Found
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.queries.base import Aggregate, PrefixQuery, Query
+from fedhh.questions.base import Aggregate, PrefixQuestion, Question
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 State = TypeVar("State")
-QueryType = TypeVar("QueryType", bound=Query)
+QuestionType = TypeVar("QuestionType", bound=Question)
 
 KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
@@ -101,9 +101,9 @@ class Heard(Generic[State]):
         num_candidates: Candidates that it judged.
         found: Words that the round found, or that it made candidates of the validation round.
         kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of a
-            `PrefixQuery`; or ``(k, width) uint16`` codes of prefixes where the server listed the
+            `PrefixQuestion`; or ``(k, width) uint16`` codes of prefixes where the server listed the
             candidates itself. None where no round extends prefixes.
-        posterior: ``(c,) float32``: by what the first c candidates of a `PrefixQuery` are kept,
+        posterior: ``(c,) float32``: by what the first c candidates of a `PrefixQuestion` are kept,
             where that is the posterior probability that enough clients hold each; NaN where it is
             not computed. None for another rule.
         threshold: See `RoundSummary`; so are all others.
@@ -148,12 +148,12 @@ class RunState(Generic[State]):
     history: tuple[RoundSummary, ...] = ()
 
 
-class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, QueryType]):
+class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, QuestionType]):
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the
-    query, or skips the round, and `hear` digests the answers. What is claimed of a run comes from
-    the plan, and the loop refuses a query that is not in it.
+    question, or skips the round, and `hear` digests the answers. What is claimed of a run comes from
+    the plan, and the loop refuses a question that is not in it.
 
     Subclasses are frozen dataclasses of settings, see `fedhh.settings`. There is no I/O, no
     randomness and no client in here, and a `RunState` says all that is needed to go on: a run can
@@ -256,15 +256,15 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """Return what the protocol knows before the first round."""
 
     @abstractmethod
-    def ask(self, planned: PlannedRound, run: RunState[State]) -> QueryType | None:
-        """Return the query of a planned round, or None if the round is not needed."""
+    def ask(self, planned: PlannedRound, run: RunState[State]) -> QuestionType | None:
+        """Return the question of a planned round, or None if the round is not needed."""
 
     @abstractmethod
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[State],
-        query: QueryType,
+        question: QuestionType,
         aggregate: Aggregate,
     ) -> Heard[State]:
         """Return what a round's answers say.
@@ -272,7 +272,7 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         Args:
             planned: The round.
             run: Where the run stood when it asked.
-            query: What it asked.
+            question: What it asked.
             aggregate: The answers, whose length has been checked.
         """
 
@@ -291,35 +291,35 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         return run
 
     def initialize(self) -> RunState[State]:
-        """Return the state before the first query."""
+        """Return the state before the first question."""
         return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
-    def next_query(self, run: RunState[State]) -> Query | None:
+    def next_question(self, run: RunState[State]) -> Question | None:
         """Return what to broadcast next, or None when the discovery is over."""
-        queries = (self.query_of(planned, run) for planned in self.plan.layers[run.place :])
-        return next((query for query in queries if query is not None), None)
+        questions = (self.question_of(planned, run) for planned in self.plan.layers[run.place :])
+        return next((question for question in questions if question is not None), None)
 
     def finish_round(
-        self, run: RunState[State], query: Query, aggregate: Aggregate
+        self, run: RunState[State], question: Question, aggregate: Aggregate
     ) -> RunState[State]:
-        """Return the state after the answers to a query.
+        """Return the state after the answers to a question.
 
         Raises:
-            ValueError: The aggregate does not belong to the query.
+            ValueError: The aggregate does not belong to the question.
             InputError: See `place_of`.
         """
-        aggregate.check_answers(query)
-        place = self.place_of(query, run)
+        aggregate.check_answers(question)
+        place = self.place_of(question, run)
         planned = self.plan.layers[place]
-        heard = self.heard_of(planned, run, query, aggregate)
+        heard = self.heard_of(planned, run, question, aggregate)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
         finished = len(found.codes) if heard.num_finished is None else heard.num_finished
         summary = RoundSummary(
-            pass_index=query.pass_index,
-            layer=query.layer,
-            num_prefixes=query.num_prefixes if isinstance(query, PrefixQuery) else 0,
+            pass_index=question.pass_index,
+            layer=question.layer,
+            num_prefixes=question.num_prefixes if isinstance(question, PrefixQuestion) else 0,
             num_candidates=heard.num_candidates,
-            domain_size=query.domain_size or planned.largest_domain,
+            domain_size=question.domain_size or planned.largest_domain,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
             threshold=heard.threshold,
@@ -328,8 +328,8 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
             noise_std=heard.noise_std,
             num_kept=heard.num_kept,
             num_finished=finished,
-            report_bits=query.report_bits,
-            download_bits=query.download_bits,
+            report_bits=question.report_bits,
+            download_bits=question.download_bits,
             kept_by=heard.kept_by,
             num_exceeding=heard.num_exceeding,
         )
@@ -342,30 +342,30 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
             history=(*run.history, summary),
         )
 
-    def place_of(self, query: Query, run: RunState[State]) -> int:
-        """Return which round of the plan a query is of.
+    def place_of(self, question: Question, run: RunState[State]) -> int:
+        """Return which round of the plan a question is of.
 
         Raises:
             InputError: It is in no plan, or that round is over.
         """
         plan = self.plan
-        place = plan.layers.index(plan.planned(query.pass_index, query.layer))
+        place = plan.layers.index(plan.planned(question.pass_index, question.layer))
         if place < run.place:
             raise InputError(
-                f"Expected each round once, got pass {query.pass_index + 1}, layer {query.layer} "
+                f"Expected each round once, got pass {question.pass_index + 1}, layer {question.layer} "
                 "again: its clients would be asked twice, with the same coins."
             )
         return place
 
-    def query_of(self, planned: PlannedRound, run: RunState[State]) -> Query | None:
-        """Return the query of a planned round; see `ask`."""
+    def question_of(self, planned: PlannedRound, run: RunState[State]) -> Question | None:
+        """Return the question of a planned round; see `ask`."""
         return self.ask(planned, run)
 
     def heard_of(
-        self, planned: PlannedRound, run: RunState[State], query: Any, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[State], question: Any, aggregate: Aggregate
     ) -> Heard[State]:
         """Return what a planned round's answers say; see `hear`."""
-        return self.hear(planned, run, query, aggregate)
+        return self.hear(planned, run, question, aggregate)
 
     @property
     def checkpoint_types(self) -> tuple[type[Any], ...]:

@@ -51,7 +51,7 @@ def audit_run(
     """
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     pilot = _first_that_decides(protocol, population, seed)
-    values = WordMatcher(population.lexicon).prefix_values(pilot.query)
+    values = WordMatcher(population.lexicon).prefix_values(pilot.question)
     spelled = np.flatnonzero(values >= 0)
     holders = np.bincount(values[spelled], weights=population.word_clients[spelled])
     ordered = spelled[np.argsort(holders[values[spelled]], kind="stable")]
@@ -60,7 +60,7 @@ def audit_run(
     seeds = generator(seed, Stream.RANDOMIZER).integers(2**62, size=(2, num_runs)).tolist()
     samples = []
     for word_id, own_seeds in zip(pair, seeds, strict=True):
-        neighbor = _with_word(population, client=pilot.query.cohort.start, word_id=word_id)
+        neighbor = _with_word(population, client=pilot.question.cohort.start, word_id=word_id)
         tallies = (
             _first_that_decides(protocol, neighbor, each).aggregate.tally for each in own_seeds
         )

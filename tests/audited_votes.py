@@ -1,4 +1,4 @@
-"""One layer's votes, as runs make them: a worker that answers a query, again and again.
+"""One layer's votes, as runs make them: a worker that answers a question, again and again.
 
 Reports are made one by one, as devices make them, whatever `simulation.fidelity` says: tallies that
 a run draws at once have no reports, and are tested against these in distribution.
@@ -18,8 +18,8 @@ from fedhh.accounting.report_scores import ShownReports
 from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.random import Stream, generator
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -54,7 +54,7 @@ class AuditedVotes:
         """
         alphabet = Alphabet(symbols="".join(_WORDS))
         words = _WORDS[: min(2, domain_size - 1)]
-        self._query = PrefixQuery(
+        self._question = PrefixQuestion(
             pass_index=0,
             layer=1,
             cohort=_RunsOfOneLayer(start=0, size=_MOST_CLIENTS, num_reports=num_reports),
@@ -66,8 +66,8 @@ class AuditedVotes:
             excluded=np.zeros((0, 2), dtype=np.uint16),
             oracle=spec,
         )
-        first = self._query.num_extensions
-        self.values = np.array([*range(first, first + len(words)), self._query.dummy])
+        first = self._question.num_extensions
+        self.values = np.array([*range(first, first + len(words)), self._question.dummy])
         word = words[holds] if holds < len(words) else None
         self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
         self._next_run = 0
@@ -75,7 +75,7 @@ class AuditedVotes:
     def tally(self) -> npt.NDArray[np.int64]:
         """Return the ``(domain_size,)`` votes of another run."""
         run, self._next_run = self._next_run, self._next_run + 1
-        return self._worker.answer(self._query, [run]).aggregate.tally
+        return self._worker.answer(self._question, [run]).aggregate.tally
 
     def differences(self, num_runs: int) -> npt.NDArray[np.float64]:
         """Return ``(num_runs,)``: votes for the first value, less those for the second."""

@@ -30,9 +30,9 @@ class Chosen(SubsetSelection):
 
 @dataclass(frozen=True, kw_only=True)
 class Mine(LdpTrieHH):
-    def keep(self, votes, noise, query):
+    def keep(self, votes, noise, question):
         {protocol}
-        return super().keep(votes, noise, query)
+        return super().keep(votes, noise, question)
 
 
 class Clients(StoredPopulation):

@@ -28,9 +28,9 @@ class Oracle(SubsetSelection):
 
 
 class Server(Sfp):
-    def finish_round(self, state, query, aggregate):
+    def finish_round(self, state, question, aggregate):
         wait()
-        return super().finish_round(state, query, aggregate)
+        return super().finish_round(state, question, aggregate)
 """
 ORACLE = "waiting_here:Oracle"
 SERVER = "waiting_here:Server"

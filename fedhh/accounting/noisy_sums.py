@@ -18,7 +18,7 @@ from fedhh.accounting.sources import NOISY_SUMS, PURE_NOISY_SUMS
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noise_privacy import pure_epsilon
 from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums, Unit
-from fedhh.queries.noise_shares import DiscreteLaplace
+from fedhh.questions.noise_shares import DiscreteLaplace
 
 _UNITS: tuple[Unit, Unit] = ("item", "user")
 _NOTHING = "no randomizer"

@@ -16,8 +16,8 @@ from fedhh.clients.exact_tally import ScaledProgress
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
 from fedhh.devices import CheckedIn, CheckIns, Devices, Presence, check_ins
-from fedhh.queries.base import Answer, Attendance, Query
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Answer, Attendance, Question
+from fedhh.questions.cohort import Cohort
 from fedhh.simulation.executor import Executor, Progress
 
 
@@ -56,19 +56,19 @@ class AttendanceExecutor(Executor):
         self._devices = devices
         self._seed = seed
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers of those that are there; the first says how many they are.
 
         Raises:
             MissedRoundError: They are fewer than a round accepts; nobody is asked.
         """
-        attendance, presence = self.attend(query.cohort, query.pass_index, query.layer)
+        attendance, presence = self.attend(question.cohort, question.pass_index, question.layer)
         if attendance.is_missed:
             raise MissedRoundError(attendance)
         if progress is not None and attendance.answers < attendance.asked:
             scale = attendance.asked / attendance.answers
             progress = ScaledProgress(listener=progress, scale=scale)
-        asked = replace(query, cohort=replace(query.cohort, presence=presence))
+        asked = replace(question, cohort=replace(question.cohort, presence=presence))
         known: Attendance | None = attendance
         for answer in self._executor.answer(asked, progress):
             diagnostics = replace(answer.diagnostics, attendance=known)

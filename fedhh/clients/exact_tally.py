@@ -22,13 +22,13 @@ from functools import reduce
 import numpy as np
 
 from fedhh.clients.answers.sampling import (
-    NoiseFreeQuery,
+    NoiseFreeQuestion,
     can_sample,
     nanoseconds_saved,
     sample_tally,
 )
-from fedhh.queries.base import Aggregate, Answer, PrefixQuery, Query, Tally
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Aggregate, Answer, PrefixQuestion, Question, Tally
+from fedhh.questions.cohort import Cohort
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.validation import InputError, require_at_least
 
@@ -80,37 +80,37 @@ class ExactTallyExecutor(Executor):
         self._always = always
         self._drawn_clients = drawn_clients
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers for the whole cohort: one, if its tally is sampled.
 
         Raises:
-            InputError: The query has to be answered without reports, and cannot be.
+            InputError: The question has to be answered without reports, and cannot be.
         """
-        if self._is_sampled(query):
-            yield self._sample(query, progress)
+        if self._is_sampled(question):
+            yield self._sample(question, progress)
         else:
-            yield from self._executor.answer(query, progress)
+            yield from self._executor.answer(question, progress)
 
-    def _is_sampled(self, query: Query) -> bool:
-        scaled = self._drawn_clients is not None and self._drawn_clients < query.cohort.size
-        require_sampling(query, always=self._always, scaled=scaled)
+    def _is_sampled(self, question: Question) -> bool:
+        scaled = self._drawn_clients is not None and self._drawn_clients < question.cohort.size
+        require_sampling(question, always=self._always, scaled=scaled)
         if self._always or scaled:
             return True
-        return can_sample(query) and nanoseconds_saved(query) > 0
+        return can_sample(question) and nanoseconds_saved(question) > 0
 
-    def _sample(self, query: Query, progress: Progress | None) -> Answer:
-        cohort = query.cohort
+    def _sample(self, question: Question, progress: Progress | None) -> Answer:
+        cohort = question.cohort
         drawn = replace(cohort, size=min(cohort.size, self._drawn_clients or cohort.size))
         scale = cohort.size / drawn.size
         if progress is not None and scale > 1:
             progress = ScaledProgress(listener=progress, scale=scale)
-        asked = NoiseFreeQuery.of(query, drawn)
+        asked = NoiseFreeQuestion.of(question, drawn)
         answer = reduce(Answer.merge, self._executor.answer(asked, progress))
         diagnostics = replace(answer.diagnostics, is_sampled=True)
         counts, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
         num_clients = answer.aggregate.num_clients
         if drawn.size < cohort.size:
-            assert isinstance(query, PrefixQuery)
+            assert isinstance(question, PrefixQuestion)
             present, num_clients = num_clients, _answers(cohort)
             if not present:
                 raise InputError(
@@ -118,14 +118,14 @@ class ExactTallyExecutor(Executor):
                     f"{drawn.size:,}: none of the clients that were drawn was there to answer."
                 )
             scale = num_clients / present
-            counts, num_reports = _scaled(counts, query, num_clients, scale)
+            counts, num_reports = _scaled(counts, question, num_clients, scale)
             diagnostics = replace(
                 diagnostics,
-                num_dummies=int(counts[query.dummy]),
+                num_dummies=int(counts[question.dummy]),
                 num_clients_with_items=round(diagnostics.num_clients_with_items * scale),
             )
         aggregate = Aggregate(
-            tally=sample_tally(query, counts, seed=self._seed),
+            tally=sample_tally(question, counts, seed=self._seed),
             num_reports=num_reports,
             num_clients=num_clients,
         )
@@ -135,22 +135,22 @@ class ExactTallyExecutor(Executor):
         self._executor.close()
 
 
-def require_sampling(query: Query, *, always: bool, scaled: bool) -> None:
-    """Raise InputError if a query is to be answered without reports, and cannot be.
+def require_sampling(question: Question, *, always: bool, scaled: bool) -> None:
+    """Raise InputError if a question is to be answered without reports, and cannot be.
 
     Args:
-        query: A query.
+        question: A question.
         always: Whether every tally is to be sampled.
         scaled: Whether fewer clients are to be drawn than the cohort has.
     """
-    if scaled and not (type(query) is PrefixQuery and can_sample(query)):
+    if scaled and not (type(question) is PrefixQuestion and can_sample(question)):
         raise InputError(
-            f"Expected simulation.drawn_clients = 'all' for a {type(query).__name__}, got fewer "
-            f"than its cohort of {query.cohort.size:,}: its counts cannot be scaled up."
+            f"Expected simulation.drawn_clients = 'all' for a {type(question).__name__}, got fewer "
+            f"than its cohort of {question.cohort.size:,}: its counts cannot be scaled up."
         )
-    if always and not can_sample(query):
+    if always and not can_sample(question):
         raise InputError(
-            f"Expected simulation.fidelity 'auto' or 'per-report' for a {type(query).__name__} "
+            f"Expected simulation.fidelity 'auto' or 'per-report' for a {type(question).__name__} "
             "with its oracle, got 'exact-tally': the joint distribution of its tally is not known, "
             "so that it cannot be sampled."
         )
@@ -161,12 +161,14 @@ def _answers(cohort: Cohort) -> int:
     return cohort.size if cohort.presence is None else cohort.presence.answers
 
 
-def _scaled(drawn: Tally, query: PrefixQuery, num_clients: int, scale: float) -> tuple[Tally, int]:
+def _scaled(
+    drawn: Tally, question: PrefixQuestion, num_clients: int, scale: float
+) -> tuple[Tally, int]:
     counts = np.rint(drawn * scale).astype(np.int64)
-    if not query.pad:
+    if not question.pad:
         return counts, int(counts.sum())
     # Every client that answers sends exactly B reports, so the dummies make up for rounding.
-    num_reports = num_clients * query.max_items
-    real = int(counts.sum() - counts[query.dummy])
-    counts[query.dummy] = max(num_reports - real, 0)
+    num_reports = num_clients * question.max_items
+    real = int(counts.sum() - counts[question.dummy])
+    counts[question.dummy] = max(num_reports - real, 0)
     return counts, int(counts.sum())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import Population
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.random import KeyedPermutation, Stream, generator
 
 LARGEST_SHUFFLED = 2**24

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from fedhh.clients.answers.joint import JointQuery, can_join
+from fedhh.clients.answers.joint import JointQuestion, can_join
 from fedhh.plugin_errors import naming_plugins
-from fedhh.queries.base import Answer, Query
+from fedhh.questions.base import Answer, Question
 from fedhh.simulation.executor import Executor, Progress
 
 
@@ -17,7 +17,7 @@ from fedhh.simulation.executor import Executor, Progress
 class _Asked:
     """A run's question, and what came of it."""
 
-    query: Query
+    question: Question
     progress: Progress | None
     answer: Answer | None = None
     error: BaseException | None = None
@@ -55,9 +55,9 @@ class SharedDrawing:
         self._turn.notify_all()
         self._turn.release()
 
-    def ask(self, number: int, query: Query, progress: Progress | None) -> Answer:
-        """Return the answer to a run's query, while the other runs have their turns."""
-        mine = self._asked[number] = _Asked(query=query, progress=progress)
+    def ask(self, number: int, question: Question, progress: Progress | None) -> Answer:
+        """Return the answer to a run's question, while the other runs have their turns."""
+        mine = self._asked[number] = _Asked(question=question, progress=progress)
         # Whoever finds that all have asked does the asking; the others wake up to their answers.
         while not mine.is_settled:
             waiting = [self._asked[run] for run in sorted(self._running)]
@@ -76,7 +76,7 @@ class SharedDrawing:
     def _settle(self, questions: Sequence[_Asked]) -> None:
         together: dict[object, list[_Asked]] = {}
         for asked in questions:
-            key = asked.query.cohort if can_join(asked.query) else id(asked)
+            key = asked.question.cohort if can_join(asked.question) else id(asked)
             together.setdefault(key, []).append(asked)
         for group in together.values():
             try:
@@ -97,8 +97,8 @@ class SharedDrawing:
                     asked.progress(num_clients)
 
         if len(group) == 1:
-            return [reduce(Answer.merge, self._executor.answer(group[0].query, progress))]
-        joint = JointQuery.of([asked.query for asked in group])
+            return [reduce(Answer.merge, self._executor.answer(group[0].question, progress))]
+        joint = JointQuestion.of([asked.question for asked in group])
         return joint.split(reduce(Answer.merge, self._executor.answer(joint, progress)))
 
 
@@ -113,8 +113,8 @@ class _Run(Executor):
         self._shared.begin()
         return self
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        yield self._shared.ask(self._number, query, progress)
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+        yield self._shared.ask(self._number, question, progress)
 
     def close(self) -> None:
         self._shared.end(self._number)

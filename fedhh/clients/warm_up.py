@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -21,7 +21,7 @@ def warm_up() -> None:
     Modules and compiled kernels that this loads need no loading later; nothing else stays.
     """
     symbols = Alphabet.named("lower")
-    query = PrefixQuery(
+    question = PrefixQuestion(
         pass_index=0,
         layer=1,
         cohort=Cohort(start=0, size=1),
@@ -41,5 +41,5 @@ def warm_up() -> None:
         counts=np.array([1]),
     )
     worker = ClientWorker(population, seed=0)
-    for asked in (query, NoiseFreeQuery.of(query, query.cohort)):
+    for asked in (question, NoiseFreeQuestion.of(question, question.cohort)):
         worker.answer(asked, [0])

@@ -1,4 +1,4 @@
-"""Answers queries for blocks of clients; the same object in process and on Ray."""
+"""Answers questions for blocks of clients; the same object in process and on Ray."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
-from fedhh.queries.base import Aggregate, Answer, Query
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Aggregate, Answer, Question
+from fedhh.questions.cohort import Cohort
 from fedhh.simulation.executor import Progress
 
 _MESSAGES_AT_ONCE = 64
@@ -41,13 +41,13 @@ class ClientWorker:
         self._counts = counts
         self._seed = seed
         self._words = WordMatcher(population.lexicon)
-        self._query: Query | None = None
+        self._question: Question | None = None
         self._answerer: Answerer | None = None
         self._order = ClientOrder(population, seed=seed)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is made of the population's words stays here: each node makes it of its own.
-        return {**self.__dict__, "_words": None, "_query": None, "_answerer": None}
+        return {**self.__dict__, "_words": None, "_question": None, "_answerer": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -55,33 +55,33 @@ class ClientWorker:
 
     def answer(
         self,
-        query: Query,
+        question: Question,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return the merged answer of some blocks of the query's cohort.
+        """Return the merged answer of some blocks of the question's cohort.
 
         Args:
-            query: The broadcast.
+            question: The broadcast.
             blocks: Numbers of the blocks to answer for.
             progress: Called with the number of clients after each block.
-            onto: An earlier answer to the query, see `fedhh.simulation.executor.Worker`.
+            onto: An earlier answer to the question, see `fedhh.simulation.executor.Worker`.
         """
-        answerer = self._answerer_of(query)
-        before = onto or Answer(aggregate=Aggregate.empty(query.tally_size))
+        answerer = self._answerer_of(question)
+        before = onto or Answer(aggregate=Aggregate.empty(question.tally_size))
         tally = before.aggregate.tally
         reports, clients_asked = before.aggregate.num_reports, before.aggregate.num_clients
         diagnostics = before.diagnostics
         messages = [before.aggregate.messages]
         # In a fresh order a client may answer again, and one that is not there is not drawn.
         counter = None
-        is_whole = query.cohort.presence is None and self._order.is_their_own(query.cohort)
+        is_whole = question.cohort.presence is None and self._order.is_their_own(question.cohort)
         if self._counts and is_whole:
             counter = self._population.counter(diagnostics.counted)
         for block in blocks:
-            clients = self._answering(query.cohort, block)
+            clients = self._answering(question.cohort, block)
             if not len(clients):
                 continue
             rows = self._population.block(clients)
@@ -111,10 +111,10 @@ class ClientWorker:
             diagnostics = replace(diagnostics, counted=counter.counted)
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
-    def _answerer_of(self, query: Query) -> Answerer:
-        if self._query is not query or self._answerer is None:
-            self._answerer = make_answerer(query, self._words, self._seed)
-            self._query = query
+    def _answerer_of(self, question: Question) -> Answerer:
+        if self._question is not question or self._answerer is None:
+            self._answerer = make_answerer(question, self._words, self._seed)
+            self._question = question
         return self._answerer
 
     def _answering(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:

@@ -38,7 +38,7 @@ def coded_values(
 
     Args:
         numbers: ``(n,) int64`` numbers of coded words.
-        consonants: Codes of the consonants in a query's alphabet, A or more for foreign ones.
+        consonants: Codes of the consonants in a question's alphabet, A or more for foreign ones.
         vowels: Codes of the vowels.
         mark: Code of the mark at a word's end; the end symbol has code 0.
         fewest_syllables: Of the shortest coded words.

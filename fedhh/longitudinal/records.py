@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
-from fedhh.queries.base import ItemQuery, Messages
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.base import ItemQuestion, Messages
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.words.puzzle import FragmentPuzzle
 
 Numbers = npt.NDArray[np.int64]
@@ -90,14 +90,14 @@ class OracleRecords(RecordForm):
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentRecords(RecordForm):
-    """Records of words for SFP, as its query asks for them: Apple (2017), Algorithm 9."""
+    """Records of words for SFP, as its question asks for them: Apple (2017), Algorithm 9."""
 
-    query: FragmentQuery[FragmentPuzzle]
+    question: FragmentQuestion[FragmentPuzzle]
 
     @property
     def epsilon(self) -> float:
         """Both reports': Apple (2017), Theorem 4.5."""
-        return self.query.local_epsilon
+        return self.question.local_epsilon
 
     @property
     def sums_size(self) -> int:
@@ -105,11 +105,11 @@ class FragmentRecords(RecordForm):
 
     @property
     def report_bits(self) -> float:
-        return self.query.report_bits
+        return self.question.report_bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordQuery(ItemQuery):
+class RecordQuestion(ItemQuestion):
     """Has devices go through one day of one use case, and takes what they send.
 
     The pass is the use case's number, the layer its day, from 1.

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, shown
 
-if TYPE_CHECKING:  # Queries load compiled code, which accounting does not need.
-    from fedhh.queries.base import Query
+if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
+    from fedhh.questions.base import Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,34 +179,34 @@ class Plan:
         start = sum(each.num_clients for each in self.layers[:before])
         return Cohort(start=start, size=round_.num_clients)
 
-    def check_query(self, query: Query) -> None:
-        """Raise InputError unless a query asks for no more than the plan states.
+    def check_question(self, question: Question) -> None:
+        """Raise InputError unless a question asks for no more than the plan states.
 
-        What accounting claims before a run rests on the plan, so a query has its epsilon, cohort,
+        What accounting claims before a run rests on the plan, so a question has its epsilon, cohort,
         contributions, padding and domain from there.
         """
         for name in ("pass_index", "layer"):
-            _require_integer(getattr(query, name), name)
-        planned = self.planned(query.pass_index, query.layer)
-        where = f"pass {query.pass_index + 1}, layer {query.layer}"
-        cohort = self.cohort(query.pass_index, query.layer)
+            _require_integer(getattr(question, name), name)
+        planned = self.planned(question.pass_index, question.layer)
+        where = f"pass {question.pass_index + 1}, layer {question.layer}"
+        cohort = self.cohort(question.pass_index, question.layer)
         # A start of 0.0 is equal to 0, and addresses no client.
-        if query.cohort != cohort or repr(query.cohort) != repr(cohort):
+        if question.cohort != cohort or repr(question.cohort) != repr(cohort):
             raise InputError(
-                f"Expected {cohort} in {where}, as planned, got {shown(query.cohort)}."
+                f"Expected {cohort} in {where}, as planned, got {shown(question.cohort)}."
             )
-        _require_integer(query.max_items, "max_items")
-        if not 1 <= query.max_items <= self.max_items:
+        _require_integer(question.max_items, "max_items")
+        if not 1 <= question.max_items <= self.max_items:
             raise InputError(
                 f"Expected 1 <= max_items <= {self.max_items} in {where}, as planned, got "
-                f"max_items={shown(query.max_items)}."
+                f"max_items={shown(question.max_items)}."
             )
-        if self.padded and query.pad is not True:
+        if self.padded and question.pad is not True:
             raise InputError(
-                f"Expected pad=True in {where}, as planned, got pad={shown(query.pad)}; state "
+                f"Expected pad=True in {where}, as planned, got pad={shown(question.pad)}; state "
                 "padded=False."
             )
-        size = stated_by(query, "domain_size")
+        size = stated_by(question, "domain_size")
         if size is not None and not planned.smallest_domain <= size <= planned.largest_domain:
             raise InputError(
                 f"Expected a domain of {planned.smallest_domain} to {planned.largest_domain} "
@@ -219,21 +219,21 @@ class Plan:
         return None
 
 
-def stated_by(query: Query, name: str) -> float | None:
-    """Return a number that a query states of itself, None if it states none.
+def stated_by(question: Question, name: str) -> float | None:
+    """Return a number that a question states of itself, None if it states none.
 
     Raises:
         InputError: Its fields are of another type, so that the number does not follow from them.
     """
     try:
-        number = getattr(query, name)
+        number = getattr(question, name)
         if number is not None:
             math.isnan(number)
     except InputError:
         raise
     except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
-            f"Expected fields of a {type(query).__name__} from which its {name} follows, got "
+            f"Expected fields of a {type(question).__name__} from which its {name} follows, got "
             f"others: {error}."
         ) from error
     return number  # type: ignore[no-any-return]
@@ -241,4 +241,4 @@ def stated_by(query: Query, name: str) -> float | None:
 
 def _require_integer(value: object, name: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"Expected {name} of a query as an integer, got {name}={shown(value)}.")
+        raise InputError(f"Expected {name} of a question as an integer, got {name}={shown(value)}.")

@@ -12,7 +12,7 @@ from fedhh.plans.base import Plan, stated_by
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.queries.base import Query
+    from fedhh.questions.base import Question
 
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
@@ -71,31 +71,31 @@ class LocalReports(Plan):
         others = self.validation_randomizer not in {None, *self.randomizers}
         return [spec.name for spec in self.randomizers] == ["ss"] and not others
 
-    def check_query(self, query: Query) -> None:
-        """Raise InputError unless a query asks for no more than the plan states."""
-        super().check_query(query)
-        self.check_report(query)
+    def check_question(self, question: Question) -> None:
+        """Raise InputError unless a question asks for no more than the plan states."""
+        super().check_question(question)
+        self.check_report(question)
 
-    def check_report(self, query: Query) -> None:
-        """Raise InputError unless a query's contributions are randomized as stated."""
-        where = f"pass {query.pass_index + 1}, layer {query.layer}"
-        epsilon = stated_by(query, "local_epsilon")
+    def check_report(self, question: Question) -> None:
+        """Raise InputError unless a question's contributions are randomized as stated."""
+        where = f"pass {question.pass_index + 1}, layer {question.layer}"
+        epsilon = stated_by(question, "local_epsilon")
         # Not a number is no epsilon that is stated.
         if epsilon is None or not epsilon <= self.local_epsilon * (1 + _ROUNDING):
             raise InputError(
                 f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
                 f"planned, got local_epsilon={epsilon}."
             )
-        asked = getattr(query, "votes_per_client", "all")
+        asked = getattr(question, "votes_per_client", "all")
         if asked != self.votes_per_client:
             raise InputError(
                 f"Expected votes_per_client={self.votes_per_client!r} in {where}, as planned, got "
                 f"{asked!r}."
             )
-        if self.is_subset_selection and query.randomizers != self.randomizers:
+        if self.is_subset_selection and question.randomizers != self.randomizers:
             raise InputError(
                 f"Expected the randomizer {self.randomizers[0]} in {where}, as planned, got "
-                f"{query.randomizers}."
+                f"{question.randomizers}."
             )
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
-from fedhh.queries.noise_shares import (
+from fedhh.questions.noise_shares import (
     LEAST_STD,
     MOST_STD,
     DiscreteLaplace,

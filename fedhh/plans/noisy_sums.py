@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Literal
 
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.noise_privacy import least_noise, noise_epsilon
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.noise_shares import DiscreteLaplace, NoiseName, NoiseShares
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.noise_shares import DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.queries.base import Query
+    from fedhh.questions.base import Question
 
 Unit = Literal["item", "user"]
 
@@ -51,13 +51,13 @@ class NoisySums(Plan):
 
     noise: NoiseShares
 
-    def check_query(self, query: Query) -> None:
-        """Raise InputError unless a query asks for no less noise than the plan states."""
-        super().check_query(query)
-        noise = getattr(query, "noise", None)
+    def check_question(self, question: Question) -> None:
+        """Raise InputError unless a question asks for no less noise than the plan states."""
+        super().check_question(question)
+        noise = getattr(question, "noise", None)
         if noise != self.noise:
             raise InputError(
-                f"Expected {self.noise} in pass {query.pass_index + 1}, layer {query.layer}, as "
+                f"Expected {self.noise} in pass {question.pass_index + 1}, layer {question.layer}, as "
                 f"planned, got {noise}."
             )
 
@@ -98,13 +98,13 @@ class SecureSums(NoisySums):
             part=self.least_part if part is None else part,
         )
 
-    def check_query(self, query: Query) -> None:
-        super().check_query(query)
-        modulus = getattr(query, "modulus", None)
+    def check_question(self, question: Question) -> None:
+        super().check_question(question)
+        modulus = getattr(question, "modulus", None)
         if modulus != self.modulus:
             raise InputError(
-                f"Expected modulus={self.modulus} in pass {query.pass_index + 1}, layer "
-                f"{query.layer}, as planned, got {modulus}."
+                f"Expected modulus={self.modulus} in pass {question.pass_index + 1}, layer "
+                f"{question.layer}, as planned, got {modulus}."
             )
 
 

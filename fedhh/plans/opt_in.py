@@ -36,7 +36,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
-    from fedhh.queries.base import Query
+    from fedhh.questions.base import Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +60,12 @@ class OptInBlend(Plan):
         """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
         return replace(super().accepting(fewest), local=self.local.accepting(fewest))
 
-    def check_query(self, query: Query) -> None:
-        """Raise InputError unless a query asks for no more than its group's plan states."""
-        super().check_query(query)
-        asked = (query.pass_index, query.layer)
+    def check_question(self, question: Question) -> None:
+        """Raise InputError unless a question asks for no more than its group's plan states."""
+        super().check_question(question)
+        asked = (question.pass_index, question.layer)
         if asked in {(each.pass_index, each.layer) for each in self.local.layers}:
-            self.local.check_report(query)
+            self.local.check_report(question)
 
 
 def laplace_scale(*, epsilon: float, records: int) -> float:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
@@ -65,8 +65,8 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         super().__post_init__()
         # Made once here so that bad sizes are refused before anything runs.
         tried = self if self.buckets != AUTO else replace(self, buckets=1)
-        query = tried.records()
-        _ = query.words, query.fragments
+        question = tried.records()
+        _ = question.words, question.fragments
 
     @property
     def oracle_names(self) -> tuple[str, str]:
@@ -89,13 +89,13 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         )
 
     def candidates(
-        self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: FragmentQuestion[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        puzzle = query.puzzle
+        puzzle = question.puzzle
         counts = np.stack(
             [
-                query.fragments.estimate(support, int(reports)) * puzzle.num_positions
-                for support, reports in zip(query.fragments.support(sums), records, strict=True)
+                question.fragments.estimate(support, int(reports)) * puzzle.num_positions
+                for support, reports in zip(question.fragments.support(sums), records, strict=True)
             ]
         )
         codes = likeliest_strings(puzzle, counts)

@@ -19,8 +19,8 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate, PrefixQuery
-from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.questions.base import Aggregate, PrefixQuestion
+from fedhh.questions.plain_words import PlainWordsQuestion
 from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -51,7 +51,7 @@ class BlenderState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
+class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
     """Settings of BLENDER, for words.
 
     Some clients have opted in: they trust a curator with plain words, which publishes only what is
@@ -78,7 +78,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         length: Symbols of the longest word.
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
-        noise_seed: Seed of the curator's noise, which no query carries; None for the run's. The
+        noise_seed: Seed of the curator's noise, which no question carries; None for the run's. The
             seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
@@ -181,7 +181,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
 
     def ask(
         self, planned: PlannedRound, run: RunState[BlenderState]
-    ) -> PlainWordsQuery | PrefixQuery | None:
+    ) -> PlainWordsQuestion | PrefixQuestion | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
             return self.records(planned)
@@ -189,15 +189,17 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
             return None
         curated = planned.layer == _OPT_IN
         plain = OracleSpec(name="none", epsilon=math.inf)
-        query = self.words_query(planned, run.own.head, plain if curated else self._randomizer)
+        question = self.words_question(
+            planned, run.own.head, plain if curated else self._randomizer
+        )
         # How many words a client who opted in holds is for nobody but the curator.
-        return replace(query, pad=self.pad or curated)
+        return replace(question, pad=self.pad or curated)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[BlenderState],
-        query: PlainWordsQuery | PrefixQuery,
+        question: PlainWordsQuestion | PrefixQuestion,
         aggregate: Aggregate,
     ) -> Heard[BlenderState]:
         """Return what a group's answers say; after the clients', the words with blended estimates.
@@ -209,15 +211,15 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         words the group holds is nobody's to know; its ``threshold_estimate`` is the curator's. The
         others drop nothing.
         """
-        if isinstance(query, PlainWordsQuery):
-            return self._with_head(run.own, query, aggregate)
+        if isinstance(question, PlainWordsQuestion):
+            return self._with_head(run.own, question, aggregate)
         if planned.layer == _OPT_IN:
-            return self._with_opt_in(run.own, query, aggregate)
-        return self._with_clients(run.own, query, aggregate)
+            return self._with_opt_in(run.own, question, aggregate)
+        return self._with_clients(run.own, question, aggregate)
 
-    def records(self, planned: PlannedRound | None = None) -> PlainWordsQuery:
+    def records(self, planned: PlannedRound | None = None) -> PlainWordsQuestion:
         """Return the question for plain words."""
-        return PlainWordsQuery(
+        return PlainWordsQuestion(
             **{**self.addressed(planned), "max_items": self.head_items, "pad": True},
             sampler=self.sampler,
             longest_word=self.length,
@@ -236,7 +238,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
     def _with_head(
-        self, own: BlenderState, query: PlainWordsQuery, aggregate: Aggregate
+        self, own: BlenderState, question: PlainWordsQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
         messages = aggregate.messages
         if messages is None or messages.shape[1:] != (self.length + 1,):
@@ -249,31 +251,31 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         return Heard(
             own=replace(own, head=head),
             num_kept=len(head),
-            num_candidates=query.num_candidates,
+            num_candidates=question.num_candidates,
             threshold_estimate=curator.threshold,
             noise_std=math.sqrt(2) * curator.head_scale,
             kept_by="estimates",
         )
 
     def _with_opt_in(
-        self, own: BlenderState, query: PrefixQuery, aggregate: Aggregate
+        self, own: BlenderState, question: PrefixQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
-        curator, counts = self.curator, aggregate.tally[: query.num_candidates]
+        curator, counts = self.curator, aggregate.tally[: question.num_candidates]
         shares = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
-            num_kept=query.num_candidates,
-            num_candidates=query.num_candidates,
+            num_kept=question.num_candidates,
+            num_candidates=question.num_candidates,
             noise_std=math.sqrt(2) * curator.opt_in_scale,
             kept_by="estimates",
         )
 
     def _with_clients(
-        self, own: BlenderState, query: PrefixQuery, aggregate: Aggregate
+        self, own: BlenderState, question: PrefixQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        oracle = make_pure_oracle(question.oracle, question.domain_size)
         clients, reports = aggregate.num_clients, aggregate.num_reports
-        votes = aggregate.tally[: query.num_candidates]
+        votes = aggregate.tally[: question.num_candidates]
         local = client_shares(votes, oracle, num_clients=clients, num_reports=reports)
         local = with_floor(local, float(oracle.variance(0, max(reports, 1))) / clients**2)
         blended = Shares(share=own.share, variance=own.variance).blend(local)
@@ -281,15 +283,15 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuery | PrefixQuery]):
         share, variance = blended.share[order], blended.variance[order]
         noise = Noise(oracle=oracle, num_reports=reports)
         found = replace(
-            counted(query, aggregate, noise, codes=own.head[order], support=votes[order]),
+            counted(question, aggregate, noise, codes=own.head[order], support=votes[order]),
             estimate=share * clients,
             variance=variance * clients**2,
             z=share / np.sqrt(variance),
         )
         return Heard(
             own=own,
-            num_kept=query.num_candidates,
-            num_candidates=query.num_candidates,
+            num_kept=question.num_candidates,
+            num_candidates=question.num_candidates,
             found=found,
             noise_std=noise.std,
             kept_by="estimates",

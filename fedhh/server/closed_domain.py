@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
-from fedhh.protocol import Heard, QueryType, State
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, singletons
+from fedhh.protocol import Heard, QuestionType, State
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, singletons
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import judged_sample, sample_counts
 from fedhh.server.post_processed import PostProcessed
@@ -37,7 +37,7 @@ MOST_CANDIDATES = 2**22
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClosedDomain(CohortProtocol[State, QueryType], Generic[State, QueryType]):
+class ClosedDomain(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
     """A discovery among candidates: a public list of words, known to all before the run.
 
     Attributes:
@@ -77,7 +77,9 @@ class ClosedDomain(CohortProtocol[State, QueryType], Generic[State, QueryType]):
 
 @dataclass(frozen=True, kw_only=True)
 class SetProtocol(
-    ClosedDomain[State, QueryType], PostProcessed[State, QueryType], Generic[State, QueryType]
+    ClosedDomain[State, QuestionType],
+    PostProcessed[State, QuestionType],
+    Generic[State, QuestionType],
 ):
     """A discovery whose clients send one report each about the set of words that they hold.
 
@@ -110,7 +112,7 @@ class SetProtocol(
         return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
 
     def asked(self, planned: PlannedRound | None, kept: Ints) -> dict[str, Any]:
-        """Return what queries of a round say about ``(c,) int64`` kept words of the domain."""
+        """Return what questions of a round say about ``(c,) int64`` kept words of the domain."""
         return {
             **self.addressed(planned),
             "words": self.domain[kept],
@@ -120,7 +122,7 @@ class SetProtocol(
 
     def hear_sample(
         self,
-        query: HeldSetQuery,
+        question: HeldSetQuestion,
         aggregate: Aggregate,
         *,
         is_last: bool,
@@ -131,28 +133,28 @@ class SetProtocol(
         Of the last round, these are the words found, best first; of others the 2 k best, ascending.
 
         Args:
-            query: The round's, for padding and sampling.
+            question: The round's, for padding and sampling.
             aggregate: The answers.
             is_last: Whether it is the last round.
             sizes: `set_sizes` of other clients, to correct the counts; None for none.
         """
-        assert isinstance(query, PaddedSampleQuery)
+        assert isinstance(question, PaddedSampleQuestion)
         how = self.post_processing if is_last else "none"
-        counts = sample_counts(query, aggregate, sizes, post_processing=how)
+        counts = sample_counts(question, aggregate, sizes, post_processing=how)
         most = self.keep if is_last else self.num_kept
         kept, threshold = top_eta(counts.support, most, ties="strict")
         found = None
         if is_last:
             kept = kept[np.argsort(-counts.support[kept], kind="stable")]
             found = Found.in_round(
-                query,
-                query.words[kept],
+                question,
+                question.words[kept],
                 num_clients=aggregate.num_clients,
                 estimate=counts.estimate[kept],
                 variance=counts.variance[kept],
                 z=counts.z[kept],
             )
         heard = judged_sample(
-            None, query, aggregate, threshold=threshold, num_kept=len(kept), found=found
+            None, question, aggregate, threshold=threshold, num_kept=len(kept), found=found
         )
         return kept, heard

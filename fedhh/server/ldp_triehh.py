@@ -19,7 +19,7 @@ from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.questions.base import Aggregate, PrefixQuestion
 from fedhh.server.judged import judged
 from fedhh.server.layer_consistency import shares_of
 from fedhh.server.local_discovery import LocalProtocol
@@ -48,7 +48,7 @@ EtaMax = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, PrefixQuery]):
+class LdpTrieHH(LocalProtocol[TrieState, PrefixQuestion], PostProcessed[TrieState, PrefixQuestion]):
     """Settings of LDP TrieHH.
 
     Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
@@ -122,14 +122,14 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         return min(candidates, self.most_kept) if self.ties == "strict" else candidates
 
     def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: PrefixQuestion
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Return which candidates a layer keeps, and the votes that keep one.
 
         Args:
             votes: ``(num_candidates,) int64``.
             noise: What chance does to them.
-            query: The layer's broadcast.
+            question: The layer's broadcast.
 
         Returns:
             Ascending ``int64`` candidate numbers, and the threshold; the best ``eta_max`` here.
@@ -225,12 +225,12 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuestion | None:
         """Return the broadcast of a layer; None where the pass has ended before it."""
         state = run.own
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
-        return PrefixQuery(
+        return PrefixQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             trie=state.trie,
@@ -244,16 +244,16 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        noise = Noise.of_votes(query, aggregate)
-        votes = aggregate.tally[: query.num_candidates]
-        kept, threshold = self.keep(votes, noise, query)
-        extensions, words = split_kept(query, kept)
-        found = self._found(query, aggregate, noise, words).without(query.excluded)
-        shares, exceeding = self._shares_after(run.own, query, aggregate, noise, extensions)
-        following = next_layer(run.own, query, extensions, depth=self.depth)
+        noise = Noise.of_votes(question, aggregate)
+        votes = aggregate.tally[: question.num_candidates]
+        kept, threshold = self.keep(votes, noise, question)
+        extensions, words = split_kept(question, kept)
+        found = self._found(question, aggregate, noise, words).without(question.excluded)
+        shares, exceeding = self._shares_after(run.own, question, aggregate, noise, extensions)
+        following = next_layer(run.own, question, extensions, depth=self.depth)
         own = None if following is None else replace(following, shares=shares)
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found))
@@ -261,7 +261,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
             own,
             noise,
             threshold=threshold,
-            num_candidates=query.num_candidates,
+            num_candidates=question.num_candidates,
             num_kept=len(kept),
             found=found,
             kept=None if following is None else following.trie.levels[-1],
@@ -293,7 +293,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
     def _shares_after(
         self,
         own: TrieState,
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
         noise: Noise,
         extensions: npt.NDArray[np.int64],
@@ -301,16 +301,16 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuery], PostProcessed[TrieState, 
         """Return `shares_after` a layer's votes."""
         estimate = noise.estimate(aggregate.tally[extensions])
         shares = shares_of(estimate, noise.variance(estimate), aggregate.num_clients)
-        return shares_after(own, query, shares, extensions)
+        return shares_after(own, question, shares, extensions)
 
     def _found(
         self,
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
         noise: Noise,
         words: npt.NDArray[np.int64],
     ) -> Found:
-        codes = word_codes(query, words, self.depth)
-        votes = aggregate.tally[: query.num_candidates]
-        found = counted(query, aggregate, noise, codes=codes, support=votes[words])
+        codes = word_codes(question, words, self.depth)
+        votes = aggregate.tally[: question.num_candidates]
+        found = counted(question, aggregate, noise, codes=codes, support=votes[words])
         return self.with_reported(found, words, noise, votes)

@@ -15,8 +15,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.local_discovery import HashSeed
 from fedhh.server.padded_sampling import judged_sample, padded_size, set_sizes
@@ -51,7 +51,7 @@ class LdpMinerState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
+class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuestion]):
     """Settings of LDPMiner, among words that are known before.
 
     All clients answer in both rounds, with half of ``local_epsilon`` each. In the first, a client
@@ -153,11 +153,11 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
         size = 0 if isinstance(self.padded_size, str) else self.padded_size
         return LdpMinerState(kept=np.arange(len(self.domain)), padded_size=size)
 
-    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> HeldSetQuery:
+    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> HeldSetQuestion:
         asked = {**self.asked(planned, run.own.kept), "epsilon": self.round_epsilon}
         phase = self._phase(planned)
         if phase < 0:
-            return SetSizeQuery(
+            return SetSizeQuestion(
                 **asked,
                 oracle_name=_SIZE_ORACLE.name,
                 oracle_params=dict(_SIZE_ORACLE.params),
@@ -165,7 +165,7 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
             )
         (seed,) = self.seeds(1)
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if phase == 0 else {}
-        return PaddedSampleQuery(
+        return PaddedSampleQuestion(
             **asked,
             oracle_name=_PHASES[phase],
             oracle_params=dict(params),
@@ -176,18 +176,18 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuery]):
         self,
         planned: PlannedRound,
         run: RunState[LdpMinerState],
-        query: HeldSetQuery,
+        question: HeldSetQuestion,
         aggregate: Aggregate,
     ) -> Heard[LdpMinerState]:
         """Return L, or the most frequent words of a round; of the last one, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        if isinstance(query, SetSizeQuery):
-            size = padded_size(set_sizes(query, aggregate))
-            return judged_sample(replace(run.own, padded_size=size), query, aggregate)
+        if isinstance(question, SetSizeQuestion):
+            size = padded_size(set_sizes(question, aggregate))
+            return judged_sample(replace(run.own, padded_size=size), question, aggregate)
         is_last = self._phase(planned) == len(_PHASES) - 1
-        kept, heard = self.hear_sample(query, aggregate, is_last=is_last)
+        kept, heard = self.hear_sample(question, aggregate, is_last=is_last)
         return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))
 
     @property

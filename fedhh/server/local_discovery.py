@@ -20,9 +20,9 @@ from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.protocol import DiscoveryProtocol, Heard, QueryType, RunState, State
-from fedhh.queries.base import Aggregate, PrefixQuery, Query
-from fedhh.queries.cohort import Cohort
+from fedhh.protocol import DiscoveryProtocol, Heard, QuestionType, RunState, State
+from fedhh.questions.base import Aggregate, PrefixQuestion, Question
+from fedhh.questions.cohort import Cohort
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
@@ -60,7 +60,7 @@ PlanType = TypeVar("PlanType", bound=LocalReports)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryType]):
+class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionType]):
     """A discovery under local privacy that asks cohorts of clients, and may validate its words.
 
     Attributes:
@@ -254,10 +254,10 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         return kind(layers=tuple(layers), **{**shared, **more})
 
     def addressed(self, planned: PlannedRound | None = None) -> dict[str, Any]:
-        """Return what all queries of a planned round have in common: whom it asks, and how.
+        """Return what all questions of a planned round have in common: whom it asks, and how.
 
         Args:
-            planned: The round; None for a query that only tries the settings.
+            planned: The round; None for a question that only tries the settings.
         """
         if planned is None:
             whom: dict[str, Any] = {"pass_index": 0, "layer": 1, "cohort": Cohort(start=0, size=1)}
@@ -274,22 +274,22 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
             "pad": self.pad,
         }
 
-    def query_of(self, planned: PlannedRound, run: RunState[State]) -> Query | None:
+    def question_of(self, planned: PlannedRound, run: RunState[State]) -> Question | None:
         if not planned.validates:
-            return super().query_of(planned, run)
-        return self.validation_query(planned, run.found.codes)
+            return super().question_of(planned, run)
+        return self.validation_question(planned, run.found.codes)
 
     def heard_of(
-        self, planned: PlannedRound, run: RunState[State], query: Any, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[State], question: Any, aggregate: Aggregate
     ) -> Heard[State]:
         if not planned.validates:
-            heard = super().heard_of(planned, run, query, aggregate)
+            heard = super().heard_of(planned, run, question, aggregate)
             if heard.found is None:
                 return heard
             return replace(heard, found=self.unknown_of(heard.found))
-        return self.validated(planned, run, query, aggregate)
+        return self.validated(planned, run, question, aggregate)
 
-    def validation_query(self, planned: PlannedRound, codes: Codes) -> PrefixQuery | None:
+    def validation_question(self, planned: PlannedRound, codes: Codes) -> PrefixQuestion | None:
         """Return a broadcast of words to vote on; None if there is no word.
 
         Args:
@@ -301,9 +301,13 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
         short[:-1, 0] = np.arange(1, len(short))
         filling = short[match_rows(short, codes) < 0][: max(0, self.fewest_validated - len(codes))]
-        return self.words_query(planned, np.concatenate([codes, filling]), self.validation_oracle)
+        return self.words_question(
+            planned, np.concatenate([codes, filling]), self.validation_oracle
+        )
 
-    def words_query(self, planned: PlannedRound, codes: Codes, oracle: OracleSpec) -> PrefixQuery:
+    def words_question(
+        self, planned: PlannedRound, codes: Codes, oracle: OracleSpec
+    ) -> PrefixQuestion:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
@@ -314,7 +318,7 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         width = self.longest_word + 1
         words = np.zeros((len(codes), width), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
-        return PrefixQuery(
+        return PrefixQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             trie=PrefixTrie.empty(self.symbols.size),
@@ -363,11 +367,11 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         self,
         planned: PlannedRound,
         run: RunState[State],
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
     ) -> Heard[State]:
         """Return the words that the validation round lets through."""
-        noise, clients = Noise.of_votes(query, aggregate), aggregate.num_clients
+        noise, clients = Noise.of_votes(question, aggregate), aggregate.num_clients
         votes = aggregate.tally[: len(run.found.codes)]
         validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = self.earlier_evidence(run.own)
@@ -395,11 +399,11 @@ class CohortProtocol(DiscoveryProtocol[State, QueryType], Generic[State, QueryTy
         )
         # Votes of several rounds decide together; words that fill up the domain are no candidates.
         z = heard.threshold_z if earlier is None else math.nan
-        return replace(heard, threshold_z=z, num_candidates=query.num_candidates)
+        return replace(heard, threshold_z=z, num_candidates=question.num_candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalProtocol(CohortProtocol[State, QueryType], Generic[State, QueryType]):
+class LocalProtocol(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
     """A discovery whose clients choose B items each and randomize every one of them.
 
     Attributes:

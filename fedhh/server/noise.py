@@ -14,7 +14,7 @@ from fedhh import oracles
 from fedhh.found import Found
 from fedhh.oracles import PureOracle, make_pure_oracle
 from fedhh.oracles.families import PureVotes
-from fedhh.queries.base import Aggregate, PrefixQuery, Query
+from fedhh.questions.base import Aggregate, PrefixQuestion, Question
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.trie import Codes
 
@@ -146,12 +146,12 @@ class Noise:
     sketch: SketchNoise | None = None
 
     @classmethod
-    def of_votes(cls, query: PrefixQuery, aggregate: Aggregate) -> Noise:
+    def of_votes(cls, question: PrefixQuestion, aggregate: Aggregate) -> Noise:
         """Return the noise of a round of votes for prefixes, by reports or by clients."""
-        votes = query.client_votes
+        votes = question.client_votes
         if votes is not None:
             return cls(oracle=votes, num_reports=aggregate.num_clients)
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        oracle = make_pure_oracle(question.oracle, question.domain_size)
         return cls(oracle=oracle, num_reports=aggregate.num_reports)
 
     @classmethod
@@ -239,7 +239,7 @@ class Noise:
 
 
 def counted(
-    query: Query,
+    question: Question,
     aggregate: Aggregate,
     noise: Noise | SumNoise,
     *,
@@ -249,7 +249,7 @@ def counted(
     """Return words with what a round says about them.
 
     Args:
-        query: The round.
+        question: The round.
         aggregate: Its answers.
         noise: What chance does to them.
         codes: ``(h, width) uint16``.
@@ -257,7 +257,7 @@ def counted(
     """
     estimate = noise.estimate(support)
     return Found.in_round(
-        query,
+        question,
         codes,
         num_clients=aggregate.num_clients,
         estimate=estimate,

@@ -15,8 +15,8 @@ from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Heard, State
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
 from fedhh.validation import InputError
@@ -52,20 +52,20 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
     )
 
 
-def support_of(query: HeldSetQuery, aggregate: Aggregate, num_values: int) -> _Ints:
-    """Return how many reports support each of the first values of a query."""
-    return query.randomizer.support(aggregate.tally, np.arange(num_values))
+def support_of(question: HeldSetQuestion, aggregate: Aggregate, num_values: int) -> _Ints:
+    """Return how many reports support each of the first values of a question."""
+    return question.randomizer.support(aggregate.tally, np.arange(num_values))
 
 
-def pure(query: HeldSetQuery) -> PureOracle:
-    """Return a query's randomizer, which is a `PureOracle`."""
-    randomizer = query.randomizer
+def pure(question: HeldSetQuestion) -> PureOracle:
+    """Return a question's randomizer, which is a `PureOracle`."""
+    randomizer = question.randomizer
     if not isinstance(randomizer, PureOracle):
-        raise InputError(f"Expected a PureOracle, got oracle={query.oracle_name!r}.")
+        raise InputError(f"Expected a PureOracle, got oracle={question.oracle_name!r}.")
     return randomizer
 
 
-def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
+def set_sizes(question: SetSizeQuestion, aggregate: Aggregate) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
@@ -77,8 +77,8 @@ def set_sizes(query: SetSizeQuery, aggregate: Aggregate) -> _Floats:
     A rule that stops where the sum comes within a standard error of all would miss the right l by
     chance once in six, and make up what is missing from sizes that only noise shows.
     """
-    oracle, reports = pure(query), aggregate.num_reports
-    support = support_of(query, aggregate, query.domain_size)
+    oracle, reports = pure(question), aggregate.num_reports
+    support = support_of(question, aggregate, question.domain_size)
     estimate = oracle.estimate(support, reports)
     # Of one size that no client has; and what being held adds, which is linear in the holders.
     alone = float(oracle.variance(0, reports))
@@ -129,7 +129,7 @@ class SampleCounts:
 
 
 def sample_counts(
-    query: PaddedSampleQuery,
+    question: PaddedSampleQuestion,
     aggregate: Aggregate,
     sizes: _Floats | None = None,
     *,
@@ -142,18 +142,18 @@ def sample_counts(
     ones from the sizes of sets.
 
     Args:
-        query: The round's.
+        question: The round's.
         aggregate: Its answers.
         sizes: `set_sizes` of other clients, for the correction; None for none.
         post_processing: Of the estimated numbers of reports, before they are multiplied.
     """
-    oracle, reports = pure(query), aggregate.num_reports
-    support = support_of(query, aggregate, query.num_candidates)
+    oracle, reports = pure(question), aggregate.num_reports
+    support = support_of(question, aggregate, question.num_candidates)
     noise = Noise.of_aggregate(oracle, reports, aggregate.tally)
     sampled = oracle.estimate(support, reports)
     held = np.clip(sampled, 0, reports)
-    chance = 1 / query.padded_size
-    scale = query.padded_size * (1 + _lost_per_counted(query, sampled, reports, sizes))
+    chance = 1 / question.padded_size
+    scale = question.padded_size * (1 + _lost_per_counted(question, sampled, reports, sizes))
     reported = post_process(post_processing, sampled, total=reports, std=noise.std, has_rest=True)
     return SampleCounts(
         support=support,
@@ -164,19 +164,19 @@ def sample_counts(
 
 
 def _lost_per_counted(
-    query: PaddedSampleQuery, sampled: _Floats, reports: int, sizes: _Floats | None
+    question: PaddedSampleQuestion, sampled: _Floats, reports: int, sizes: _Floats | None
 ) -> float:
     if sizes is None or not sizes.any():
         return 0.0
-    beyond = np.maximum(np.arange(len(sizes)) - query.padded_size, 0)
+    beyond = np.maximum(np.arange(len(sizes)) - question.padded_size, 0)
     lost = float(sizes @ beyond) / float(sizes.sum())
-    counted = float(sampled.sum()) * query.padded_size / reports
+    counted = float(sampled.sum()) * question.padded_size / reports
     return lost / counted if counted > 0 else 0.0
 
 
 def judged_sample(
     own: State,
-    query: HeldSetQuery,
+    question: HeldSetQuestion,
     aggregate: Aggregate,
     *,
     threshold: int = 0,
@@ -187,18 +187,18 @@ def judged_sample(
 
     Args:
         own: What the protocol knows now.
-        query: The round's.
+        question: The round's.
         aggregate: Its answers.
         threshold: Support of the last candidate kept; 0 if the round drops none.
         num_kept: Candidates kept; all if None.
         found: The words found.
     """
-    noise = Noise.of_aggregate(pure(query), aggregate.num_reports, aggregate.tally)
+    noise = Noise.of_aggregate(pure(question), aggregate.num_reports, aggregate.tally)
     return judged(
         own,
         noise,
         threshold=threshold,
-        num_candidates=query.num_candidates,
-        num_kept=query.num_candidates if num_kept is None else num_kept,
+        num_candidates=question.num_candidates,
+        num_kept=question.num_candidates if num_kept is None else num_kept,
         found=found,
     )

@@ -16,8 +16,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sketches import BlindPrefixQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sketches import BlindPrefixQuestion
 from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -34,13 +34,13 @@ _MOST_OLH_REPORTS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPrefixQuery]):
+class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindPrefixQuestion]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
     can be asked about any candidate afterwards. The server scores all prefixes of length l_1 with
     the first group's reports, keeps the best, extends them to length l_2, scores those with the
-    second group's, and so on. No query depends on an answer, so all groups can be asked at once:
+    second group's, and so on. No question depends on an answer, so all groups can be asked at once:
     this is LDP TrieHH's twin without interaction. It runs as one round per group only because the
     server can forget a group's reports as soon as it has scored them.
 
@@ -84,7 +84,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
                 f"{self._branching}^{self.step}; lower step or keep."
             )
         # Made once here so that a bad oracle is refused before anything runs.
-        _ = self._query(len(self.prefix_lengths)).prefixes
+        _ = self._question(len(self.prefix_lengths)).prefixes
 
     @property
     def prefix_lengths(self) -> tuple[int, ...]:
@@ -117,14 +117,16 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
             LocalReports,
             [
                 replace(
-                    self.planned_round(group, self.cohort_clients, self._query(group).domain_size),
+                    self.planned_round(
+                        group, self.cohort_clients, self._question(group).domain_size
+                    ),
                     # No group is told what another one said.
                     opens_with_previous=group > 1,
                 )
                 for group in range(1, self.num_cohorts + 1)
             ],
             most_words=self.keep,
-            randomizers=(self._query(1).oracle,),
+            randomizers=(self._question(1).oracle,),
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
@@ -139,14 +141,14 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
         """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""
         return np.zeros((1, self.length), dtype=np.uint16)
 
-    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> BlindPrefixQuery:
-        return self._query(planned.layer, planned)
+    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> BlindPrefixQuestion:
+        return self._question(planned.layer, planned)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[Codes],
-        query: BlindPrefixQuery,
+        question: BlindPrefixQuestion,
         aggregate: Aggregate,
     ) -> Heard[Codes]:
         """Return the best extensions of what was kept; of the last group, the words found.
@@ -156,18 +158,18 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
         candidates = extensions(
             run.own,
             self.prefix_lengths[planned.layer - 2] if planned.layer > 1 else 0,
-            query.prefix_length,
-            alphabet_size=query.alphabet.size,
+            question.prefix_length,
+            alphabet_size=question.alphabet.size,
             fixed_length=self.fixed_length,
         )
-        support = query.support(aggregate, candidates)
-        noise = Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally)
+        support = question.support(aggregate, candidates)
+        noise = Noise.of_aggregate(question.prefixes, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         best = candidates[order]
         found = None
-        if query.prefix_length == self.length:
-            found = counted(query, aggregate, noise, codes=best, support=support[order])
+        if question.prefix_length == self.length:
+            found = counted(question, aggregate, noise, codes=best, support=support[order])
             found = self.with_reported(found, order, noise, support)
         return judged(
             best,
@@ -179,14 +181,14 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuery], PostProcessed[Codes, BlindPref
             kept=best,
         )
 
-    def _query(self, group: int, planned: PlannedRound | None = None) -> BlindPrefixQuery:
+    def _question(self, group: int, planned: PlannedRound | None = None) -> BlindPrefixQuestion:
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}
         if oracle != "olh":
             seeds = derived_seeds(hashing, len(self.prefix_lengths))
             params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group - 1]}
-        return BlindPrefixQuery(
+        return BlindPrefixQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             prefix_length=self.prefix_lengths[group - 1],

@@ -15,8 +15,8 @@ from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import RapporReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.blooms import BloomQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.blooms import BloomQuestion
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.rappor_decoding import decode, judged_filters
@@ -28,8 +28,8 @@ _LARGEST_DESIGN = 2**27
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(
-    ClosedDomain[float, BloomQuery],
-    LocalProtocol[float, BloomQuery],
+    ClosedDomain[float, BloomQuestion],
+    LocalProtocol[float, BloomQuestion],
 ):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
@@ -99,9 +99,9 @@ class Rappor(
         """Return 0: the estimated reports about words that are no candidates."""
         return 0.0
 
-    def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuery:
+    def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuestion:
         naming, hashing = self.seeds(2)
-        return BloomQuery(
+        return BloomQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             longest_word=self.longest_word,
@@ -121,14 +121,14 @@ class Rappor(
         self,
         planned: PlannedRound,
         run: RunState[float],
-        query: BloomQuery,
+        question: BloomQuestion,
         aggregate: Aggregate,
     ) -> Heard[float]:
-        keys = query.names.keys(self.domain[:, : query.longest_word])
-        decoded = decode(query.reports, aggregate.tally, keys)
+        keys = question.names.keys(self.domain[:, : question.longest_word])
+        decoded = decode(question.reports, aggregate.tally, keys)
         return judged_filters(
-            query,
-            query.reports,
+            question,
+            question.reports,
             aggregate,
             decoded,
             self.domain,

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from fedhh.found import Found
 from fedhh.oracles.bloom_filters import BloomReports
 from fedhh.protocol import Heard
-from fedhh.queries.base import Aggregate, Query
+from fedhh.questions.base import Aggregate, Question
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
@@ -130,7 +130,7 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
 
 
 def judged_filters(
-    query: Query,
+    question: Question,
     reports: BloomReports,
     aggregate: Aggregate,
     decoded: Decoded,
@@ -144,7 +144,7 @@ def judged_filters(
     reports, and ``noise_std`` that of a candidate that shares no bit with another.
 
     Args:
-        query: The round's.
+        question: The round's.
         reports: About the candidates.
         aggregate: The answers.
         decoded: What they say.
@@ -161,7 +161,7 @@ def judged_filters(
         num_kept=len(kept),
         num_candidates=len(codes),
         found=Found.in_round(
-            query,
+            question,
             codes[decoded.candidates[kept]],
             num_clients=aggregate.num_clients,
             estimate=estimate,

@@ -16,8 +16,8 @@ from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import BloomRecords
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.blooms import NgramQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.blooms import NgramQuestion
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
@@ -50,7 +50,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
+class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -114,22 +114,22 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
                 f"ngram_length={self.ngram_length}."
             )
         # Made once here so that bad sizes are refused before anything runs.
-        query = self._query()
-        pairs = len(query.pairs)
-        if query.tally_size > _LARGEST_TALLY:
+        question = self._question()
+        pairs = len(question.pairs)
+        if question.tally_size > _LARGEST_TALLY:
             raise InputError(
-                f"Expected a tally of at most {_LARGEST_TALLY:,} numbers, got {query.tally_size:,} "
+                f"Expected a tally of at most {_LARGEST_TALLY:,} numbers, got {question.tally_size:,} "
                 f"of {pairs} pairs of positions, {self.ngram_cohorts} cohorts and 4^"
                 f"{self.ngram_bits} patterns; lower ngram_bits, ngram_cohorts or length."
             )
-        bits = query.puzzle.num_texts * self.ngram_cohorts
+        bits = question.puzzle.num_texts * self.ngram_cohorts
         if bits > _MOST_BITS:
             raise InputError(
-                f"Expected at most {_MOST_BITS:,} bits of n-grams, got {query.puzzle.num_texts:,} "
+                f"Expected at most {_MOST_BITS:,} bits of n-grams, got {question.puzzle.num_texts:,} "
                 f"n-grams in {self.ngram_cohorts} cohorts; lower ngram_length or ngram_cohorts, or "
                 "take a smaller alphabet."
             )
-        side = min(self.max_ngrams, query.puzzle.num_texts) + 1
+        side = min(self.max_ngrams, question.puzzle.num_texts) + 1
         steps = 2 * side**2 * self.ngram_bits + 4**self.ngram_bits * (self.ngram_bits + 4)
         steps *= pairs * self.ngram_cohorts * self.em_iterations
         if steps > _MOST_STEPS:
@@ -150,7 +150,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
 
     @property
     def plan(self) -> BloomRecords:
-        words = self._query().puzzle.names.num_keys
+        words = self._question().puzzle.names.num_keys
         return self.planned_reports(
             BloomRecords,
             [self.planned_round(1, self.cohort_clients, words)],
@@ -162,41 +162,46 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         """Return nothing: the outcome of the n-grams, see `candidates`."""
         return ()
 
-    def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuery:
-        return self._query(planned)
+    def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuestion:
+        return self._question(planned)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[tuple[int, ...]],
-        query: NgramQuery,
+        question: NgramQuestion,
         aggregate: Aggregate,
     ) -> Heard[tuple[int, ...]]:
         """Return the words that filters of n-grams and of whole strings show.
 
         ``num_candidates`` were put together from n-grams.
         """
-        words, tables = query.split(aggregate.tally)
-        codes, kept = self.candidates(query, tables)
-        decoded = decode(query.words, words, query.puzzle.names.keys(codes))
+        words, tables = question.split(aggregate.tally)
+        codes, kept = self.candidates(question, tables)
+        decoded = decode(question.words, words, question.puzzle.names.keys(codes))
         heard = judged_filters(
-            query, query.words, aggregate, decoded, codes, familywise_error=self.familywise_error
+            question,
+            question.words,
+            aggregate,
+            decoded,
+            codes,
+            familywise_error=self.familywise_error,
         )
         return Heard(**{**vars(heard), "own": kept})
 
-    def candidates(self, query: NgramQuery, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
+    def candidates(self, question: NgramQuestion, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.
 
         Args:
-            query: The broadcast.
+            question: The broadcast.
             tables: ``(pairs, m, 2**k, 2**k) int64``: records by patterns.
 
         Returns:
             ``(c, length) uint16``; and how many n-grams each position kept, how many edges there
             were in all, and how many strings.
         """
-        puzzle, filters = query.puzzle, query.ngrams.filters
-        channel = BitChannel(num_bits=filters.num_bits, response=query.ngrams.response)
+        puzzle, filters = question.puzzle, question.ngrams.filters
+        channel = BitChannel(num_bits=filters.num_bits, response=question.ngrams.response)
         pairs = pairs_of(puzzle.num_positions)
         texts, bits = [], []
         for position in range(puzzle.num_positions):
@@ -204,7 +209,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
             if position == 0:
                 # The all-blank text: no word is empty.
                 possible = possible[possible != 0]
-            keys = query.ngram_keys(np.full(len(possible), position), possible)
+            keys = question.ngram_keys(np.full(len(possible), position), possible)
             own = filters.cells(keys)[:, :, 0] % filters.num_bits
             sums = [tables[i].sum(axis=2) for i, pair in enumerate(pairs) if pair[0] == position]
             sums += [tables[i].sum(axis=1) for i, pair in enumerate(pairs) if pair[1] == position]
@@ -230,9 +235,9 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuery]):
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def _query(self, planned: PlannedRound | None = None) -> NgramQuery:
+    def _question(self, planned: PlannedRound | None = None) -> NgramQuestion:
         naming, words, ngrams = self.seeds(_SEEDS)
-        return NgramQuery(
+        return NgramQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             puzzle=FragmentPuzzle(

@@ -19,8 +19,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sketches import FragmentQuery, Parts
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sketches import FragmentQuestion, Parts
 from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -39,8 +39,8 @@ _SEEDS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(
-    LocalProtocol[Decoded | None, FragmentQuery[Parts]],
-    PostProcessed[Decoded | None, FragmentQuery[Parts]],
+    LocalProtocol[Decoded | None, FragmentQuestion[Parts]],
+    PostProcessed[Decoded | None, FragmentQuestion[Parts]],
     Generic[Parts, Decoded],
 ):
     """A discovery by records of two reports, in one round.
@@ -83,37 +83,37 @@ class RecordProtocol(
 
     @property
     def plan(self) -> LocalReports:
-        query = self.records()
+        question = self.records()
         return self.planned_reports(
             LocalReports,
-            [self.planned_round(1, self.cohort_clients, query.puzzle.num_fragments)],
+            [self.planned_round(1, self.cohort_clients, question.puzzle.num_fragments)],
             most_words=self.max_words,
-            randomizers=query.randomizers,
+            randomizers=question.randomizers,
         )
 
     def begin(self) -> Decoded | None:
         return None
 
-    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> FragmentQuery[Parts]:
+    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> FragmentQuestion[Parts]:
         return self.records(planned)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[Decoded | None],
-        query: FragmentQuery[Parts],
+        question: FragmentQuestion[Parts],
         aggregate: Aggregate,
     ) -> Heard[Decoded | None]:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
         """
-        word_sums, part_sums, records = query.split(aggregate.tally)
-        codes, decoding = self.candidates(query, part_sums, records)
-        support = query.words.support(word_sums, query.puzzle.names.keys(codes))
-        noise = Noise.of_aggregate(query.words, aggregate.num_reports, word_sums)
+        word_sums, part_sums, records = question.split(aggregate.tally)
+        codes, decoding = self.candidates(question, part_sums, records)
+        support = question.words.support(word_sums, question.puzzle.names.keys(codes))
+        noise = Noise.of_aggregate(question.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
-        found = counted(query, aggregate, noise, codes=codes[chosen], support=support[chosen])
+        found = counted(question, aggregate, noise, codes=codes[chosen], support=support[chosen])
         return judged(
             decoding,
             noise,
@@ -125,12 +125,12 @@ class RecordProtocol(
 
     @abstractmethod
     def candidates(
-        self, query: FragmentQuery[Parts], sums: Sums, records: Sums
+        self, question: FragmentQuestion[Parts], sums: Sums, records: Sums
     ) -> tuple[Codes, Decoded]:
         """Return the strings that the parts speak for.
 
         Args:
-            query: The broadcast.
+            question: The broadcast.
             sums: ``(positions, s) int64``: the aggregate of each position's parts.
             records: ``(positions,) int64``: how many records each position has.
 
@@ -158,11 +158,11 @@ class RecordProtocol(
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def records(self, planned: PlannedRound | None = None) -> FragmentQuery[Parts]:
+    def records(self, planned: PlannedRound | None = None) -> FragmentQuestion[Parts]:
         """Return the broadcast of a planned round, or one that only tries the settings."""
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
-        return FragmentQuery(
+        return FragmentQuestion(
             **self.addressed(planned),
             sampler=self.sampler,
             puzzle=self.parts(naming),

@@ -18,8 +18,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.plain_words import PlainWordsQuestion
 from fedhh.server.trusted_aggregator import TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
@@ -99,28 +99,28 @@ class SampleAndThreshold(TrustedAggregator):
         settled = replace(self, sample_rate=counts.rate, threshold=counts.threshold)
         return super(SampleAndThreshold, settled).settle(num_clients=num_clients, seed=seed)
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery:
-        return self.words_query(planned, inclusion=self.counts.rate)
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion:
+        return self.words_question(planned, inclusion=self.counts.rate)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[int],
-        query: PlainWordsQuery,
+        question: PlainWordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is senders over rate."""
-        codes, rows = self.words_of(query, aggregate)
+        codes, rows = self.words_of(question, aggregate)
         counts, senders = self.counts, rows[:, -1]
         order = np.argsort(-senders, kind="stable")
         which = order[senders[order] >= counts.threshold]
         estimate = senders[which] / counts.rate
         found = Found.in_round(
-            query,
+            question,
             codes[which],
             num_clients=aggregate.num_clients,
             estimate=estimate,
             variance=estimate * (1 - counts.rate) / counts.rate,
             z=np.full(len(which), math.inf),
         )
-        return self.published(run, query, found, threshold=counts.threshold)
+        return self.published(run, question, found, threshold=counts.threshold)

@@ -16,8 +16,8 @@ from annotated_types import Ge, Lt
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sums import SecureSumQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sums import SecureSumQuestion
 from fedhh.server.summed_trie import Modulus, SummedTrie
 from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, Passes, decided
@@ -28,7 +28,7 @@ Share = Annotated[float, Ge(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecAggTrieHH(SummedTrie[SecureSumQuery]):
+class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
     """Settings of TrieHH by secure aggregation.
 
     Layers, cohorts and contributions are those of LDP TrieHH. A client adds one to the counts of
@@ -136,8 +136,8 @@ class SecAggTrieHH(SummedTrie[SecureSumQuery]):
             )
         return settled
 
-    def query(self, **shared: Any) -> SecureSumQuery:
-        return SecureSumQuery(
+    def question(self, **shared: Any) -> SecureSumQuestion:
+        return SecureSumQuestion(
             **shared, modulus=decided(self.modulus, "modulus"), dropout=self.dropout
         )
 
@@ -145,7 +145,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuery]):
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        query: SecureSumQuery,
+        question: SecureSumQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
         """Return what a layer keeps.
@@ -165,4 +165,4 @@ class SecAggTrieHH(SummedTrie[SecureSumQuery]):
                 "noise the stated guarantee does not hold, and the layer is not published. Raise "
                 "max_dropout."
             )
-        return super().hear(planned, run, query, aggregate)
+        return super().hear(planned, run, question, aggregate)

@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from fedhh.oracles import OracleSpec
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
@@ -75,8 +75,8 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Made once here so that bad sizes are refused before anything runs.
-        query = self.records()
-        _ = query.words, query.fragments
+        question = self.records()
+        _ = question.words, question.fragments
 
     @property
     def part_epsilon(self) -> float:
@@ -109,11 +109,11 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         return words, fragments
 
     def candidates(
-        self, query: FragmentQuery[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: FragmentQuestion[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, PuzzleSummary]:
-        oracle = query.fragments
+        oracle = question.fragments
         return assemble(
-            query.puzzle,
+            question.puzzle,
             oracle.support(sums),
             records,
             oracle,

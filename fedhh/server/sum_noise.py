@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.queries.base import Aggregate
-from fedhh.queries.noise_shares import NoiseShares
-from fedhh.queries.sums import NoisySumQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.noise_shares import NoiseShares
+from fedhh.questions.sums import NoisySumQuestion
 
 _Floats = npt.NDArray[np.float64]
 _Sums = npt.NDArray[np.int64]
@@ -33,9 +33,9 @@ class SumNoise:
     """Expected sum of a candidate that no client holds."""
 
     @classmethod
-    def of(cls, query: NoisySumQuery, aggregate: Aggregate) -> Self:
+    def of(cls, question: NoisySumQuestion, aggregate: Aggregate) -> Self:
         """Return the noise in a round's answers."""
-        return cls(noise=query.noise, part=query.part(aggregate.num_clients))
+        return cls(noise=question.noise, part=question.part(aggregate.num_clients))
 
     @property
     def std(self) -> float:

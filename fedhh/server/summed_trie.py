@@ -16,9 +16,9 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_sums import NoisySums
 from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
-from fedhh.queries.sums import NoisySumQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
+from fedhh.questions.sums import NoisySumQuestion
 from fedhh.server.judged import judged
 from fedhh.server.noise import counted
 from fedhh.server.pruning import top_eta
@@ -54,11 +54,11 @@ NoiseStd = Annotated[float, Ge(LEAST_STD), Le(MOST_STD)]
 Modulus = Annotated[int, Ge(2), Le(2**62)] | Literal["auto"]
 """M of sums modulo M."""
 
-SumQuery = TypeVar("SumQuery", bound=NoisySumQuery)
+SumQuestion = TypeVar("SumQuestion", bound=NoisySumQuestion)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
+class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]):
     """A trie whose layers are decided by noisy sums of plain votes.
 
     Attributes:
@@ -143,7 +143,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
         """The standard deviation that "auto" is, once the cohorts are known."""
 
     @abstractmethod
-    def query(self, **shared: Any) -> SumQuery:
+    def question(self, **shared: Any) -> SumQuestion:
         """Return a layer's question from what it has in common with other ones."""
 
     def with_central_epsilon(
@@ -205,12 +205,12 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1).codes)
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> SumQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> SumQuestion | None:
         """Return the question of a layer; None where the pass has ended before it."""
         state = run.own
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
-        return self.query(
+        return self.question(
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
@@ -228,17 +228,17 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        query: SumQuery,
+        question: SumQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
         """Return the prefixes kept by their noisy sums; ``estimate`` is a word's sum."""
-        noise, sums = SumNoise.of(query, aggregate), query.sums(aggregate)
+        noise, sums = SumNoise.of(question, aggregate), question.sums(aggregate)
         kept, threshold, kept_by = self.kept(sums, noise)
-        extensions, words = split_kept(query, kept)
-        codes = word_codes(query, words, self.depth)
-        found = counted(query, aggregate, noise, codes=codes, support=sums[words])
-        found = found.without(query.excluded)
-        following = next_layer(run.own, query, extensions, depth=self.depth)
+        extensions, words = split_kept(question, kept)
+        codes = word_codes(question, words, self.depth)
+        found = counted(question, aggregate, noise, codes=codes, support=sums[words])
+        found = found.without(question.excluded)
+        following = next_layer(run.own, question, extensions, depth=self.depth)
         own = following
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found).codes)
@@ -246,7 +246,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuery], Generic[SumQuery]):
             own,
             noise,
             threshold=threshold,
-            num_candidates=query.num_candidates,
+            num_candidates=question.num_candidates,
             num_kept=len(kept),
             found=found,
             kept=None if following is None else following.trie.levels[-1],

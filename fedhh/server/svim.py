@@ -15,8 +15,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import judged_sample, oracle_of_sample, padded_size, set_sizes
 from fedhh.settings import AUTO
@@ -47,7 +47,7 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SetProtocol[SvimState, HeldSetQuery]):
+class Svim(SetProtocol[SvimState, HeldSetQuestion]):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -122,16 +122,16 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> HeldSetQuery:
+    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> HeldSetQuestion:
         if planned.layer != _SIZES:
             return self._sample_query(run.own, planned)
-        return SetSizeQuery(**self.asked(planned, run.own.kept), oracle_name=self._oracle_name)
+        return SetSizeQuestion(**self.asked(planned, run.own.kept), oracle_name=self._oracle_name)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[SvimState],
-        query: HeldSetQuery,
+        question: HeldSetQuestion,
         aggregate: Aggregate,
     ) -> Heard[SvimState]:
         """Return what a group's reports say; of the last group's, the words found.
@@ -140,11 +140,11 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
         Estimates are of clients of the last group that hold the word.
         """
         state = run.own
-        if isinstance(query, SetSizeQuery):
-            state = replace(state, sizes=set_sizes(query, aggregate))
-            return judged_sample(state, query, aggregate)
+        if isinstance(question, SetSizeQuestion):
+            state = replace(state, sizes=set_sizes(question, aggregate))
+            return judged_sample(state, question, aggregate)
         is_last = planned.layer == _COUNTS
-        kept, heard = self.hear_sample(query, aggregate, is_last=is_last, sizes=state.sizes)
+        kept, heard = self.hear_sample(question, aggregate, is_last=is_last, sizes=state.sizes)
         return replace(heard, own=replace(state, kept=state.kept[kept]))
 
     @property
@@ -153,12 +153,12 @@ class Svim(SetProtocol[SvimState, HeldSetQuery]):
 
     def _sample_query(
         self, state: SvimState, planned: PlannedRound | None = None
-    ) -> PaddedSampleQuery:
+    ) -> PaddedSampleQuestion:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         oracle, length = self._oracle_name, 1
         if len(state.sizes):
             length = padded_size(state.sizes)
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
-        return PaddedSampleQuery(
+        return PaddedSampleQuestion(
             **self.asked(planned, state.kept), oracle_name=oracle, padded_size=length
         )

@@ -18,8 +18,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
     judged_sample,
@@ -84,7 +84,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
+class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -182,17 +182,17 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             set_clients=0,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> HeldSetQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> HeldSetQuestion | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
             return self.singles.ask(planned, _of_singles(run))
-        return self._set_query(planned, run.own) if len(run.own.itemsets) else None
+        return self._set_question(planned, run.own) if len(run.own.itemsets) else None
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[SvsmState],
-        query: HeldSetQuery,
+        question: HeldSetQuestion,
         aggregate: Aggregate,
     ) -> Heard[SvsmState]:
         """Return what a group's reports say; the words found are SVIM's.
@@ -201,24 +201,26 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
         """
         state = run.own
         if planned.layer <= _SINGLE_GROUPS:
-            heard = self.singles.hear(planned, _of_singles(run), query, aggregate)
+            heard = self.singles.hear(planned, _of_singles(run), question, aggregate)
             state = replace(state, singles=heard.own)
             if heard.found is not None:
                 sets = likely_sets(heard.found.estimate, self.num_sets)
                 state = replace(state, words=heard.found, itemsets=sets)
             return Heard(**{**vars(heard), "own": state})
-        if isinstance(query, SetSizeQuery):
-            state = replace(state, sizes=set_sizes(query, aggregate))
-            return judged_sample(state, query, aggregate)
-        assert isinstance(query, PaddedSampleQuery)
-        counts = sample_counts(query, aggregate, state.sizes, post_processing=self.post_processing)
+        if isinstance(question, SetSizeQuestion):
+            state = replace(state, sizes=set_sizes(question, aggregate))
+            return judged_sample(state, question, aggregate)
+        assert isinstance(question, PaddedSampleQuestion)
+        counts = sample_counts(
+            question, aggregate, state.sizes, post_processing=self.post_processing
+        )
         state = replace(
             state,
             estimate=counts.estimate,
             variance=counts.variance,
             set_clients=aggregate.num_clients,
         )
-        return judged_sample(state, query, aggregate)
+        return judged_sample(state, question, aggregate)
 
     def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.
@@ -257,17 +259,17 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuery]):
             post_processing=self.post_processing,
         )
 
-    def _set_query(self, planned: PlannedRound, state: SvsmState) -> HeldSetQuery:
+    def _set_question(self, planned: PlannedRound, state: SvsmState) -> HeldSetQuestion:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
         shared: dict[str, Any] = {
             **self.asked(planned, state.singles.kept),
             "itemsets": state.itemsets,
         }
         if not len(state.sizes):
-            return SetSizeQuery(**shared, oracle_name=oracle)
+            return SetSizeQuestion(**shared, oracle_name=oracle)
         length = padded_size(state.sizes)
         oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
-        return PaddedSampleQuery(**shared, oracle_name=oracle, padded_size=length)
+        return PaddedSampleQuestion(**shared, oracle_name=oracle, padded_size=length)
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:

@@ -19,8 +19,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.plain_words import PlainWordsQuestion
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 
 _Ints = npt.NDArray[np.int64]
@@ -100,15 +100,15 @@ class TeeHistogram(TrustedAggregator):
         self,
         planned: PlannedRound,
         run: RunState[int],
-        query: PlainWordsQuery,
+        question: PlainWordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is the noisy count."""
-        codes, rows = self.words_of(query, aggregate)
+        codes, rows = self.words_of(question, aggregate)
         release = self.release
         which, noisy = publish(release, rows[:, -1], rng=self.noise_of(planned))
         found = Found.in_round(
-            query,
+            question,
             codes[which],
             num_clients=aggregate.num_clients,
             estimate=noisy,
@@ -118,7 +118,7 @@ class TeeHistogram(TrustedAggregator):
         lowest = release.threshold if not release.min_contributors else 0.0
         return self.published(
             run,
-            query,
+            question,
             found,
             threshold_estimate=lowest,
             noise_std=release.std,

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import above_noise
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
@@ -64,8 +64,8 @@ class TreeHist(SketchedRecords[PrefixParts]):
                 "max_prefixes."
             )
         # Made once here so that bad sizes are refused before anything runs.
-        query = self.records()
-        _ = query.words, query.fragments
+        question = self.records()
+        _ = question.words, question.fragments
 
     @property
     def oracle_names(self) -> tuple[str, str]:
@@ -77,15 +77,17 @@ class TreeHist(SketchedRecords[PrefixParts]):
         )
 
     def candidates(
-        self, query: FragmentQuery[PrefixParts], sums: Sums, records: Sums
+        self, question: FragmentQuestion[PrefixParts], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        size = query.alphabet.size
+        size = question.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
         known, kept = 0, []
-        for level, length in enumerate(query.puzzle.prefix_lengths):
+        for level, length in enumerate(question.puzzle.prefix_lengths):
             candidates = extensions(prefixes, known, length, alphabet_size=size)
-            support = query.fragments.support(sums[level], query.puzzle.names.keys(candidates))
-            noise = Noise.of_aggregate(query.fragments, int(records[level]), sums[level])
+            support = question.fragments.support(
+                sums[level], question.puzzle.names.keys(candidates)
+            )
+            noise = Noise.of_aggregate(question.fragments, int(records[level]), sums[level])
             chosen = above_noise(
                 noise, support, noise_kept=self.noise_prefixes, most=self.max_prefixes
             )

@@ -18,7 +18,7 @@ from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
-from fedhh.queries.base import Aggregate, WordVoteQuery
+from fedhh.questions.base import Aggregate, WordVoteQuestion
 from fedhh.server.noise import Noise, counted
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
 from fedhh.validation import InputError
@@ -27,7 +27,7 @@ from fedhh.words.trie import PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
+class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
     """Settings of TrieHH.
 
     Each round samples clients afresh from all, without noise. A client draws one of its words by
@@ -147,11 +147,11 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         """Return the empty trie; kept prefixes have as many symbols as rounds are done."""
         return PrefixTrie(alphabet_size=self.symbols.size)
 
-    def ask(self, planned: PlannedRound, run: RunState[PrefixTrie]) -> WordVoteQuery | None:
+    def ask(self, planned: PlannedRound, run: RunState[PrefixTrie]) -> WordVoteQuestion | None:
         if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
-        return WordVoteQuery(
+        return WordVoteQuestion(
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
@@ -168,24 +168,24 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuery]):
         self,
         planned: PlannedRound,
         run: RunState[PrefixTrie],
-        query: WordVoteQuery,
+        question: WordVoteQuestion,
         aggregate: Aggregate,
     ) -> Heard[PrefixTrie]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
-        votes = aggregate.tally[: query.num_candidates]
+        votes = aggregate.tally[: question.num_candidates]
         threshold = decided(self.threshold, "threshold")
         kept = np.flatnonzero(votes >= threshold)
-        words = kept[kept % query.trie.alphabet_size == END]
+        words = kept[kept % question.trie.alphabet_size == END]
         codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
-        codes[:, : query.layer] = query.trie.spell(words)
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        codes[:, : question.layer] = question.trie.spell(words)
+        oracle = make_pure_oracle(question.oracle, question.domain_size)
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
-        trie = query.trie.extend(kept)
+        trie = question.trie.extend(kept)
         return Heard(
             own=trie,
             num_kept=len(kept),
-            num_candidates=query.num_candidates,
-            found=counted(query, aggregate, noise, codes=codes, support=votes[words]),
+            num_candidates=question.num_candidates,
+            found=counted(question, aggregate, noise, codes=codes, support=votes[words]),
             kept=trie.levels[-1] if planned.layer < self.num_rounds else None,
             threshold=threshold,
         )

@@ -1,7 +1,7 @@
 """What discoveries share whose clients trust an aggregator with plain words.
 
 The aggregator may be a server that clients trust, or a trusted execution environment whose code
-they can verify. Its noise and its coins follow from the run's seed, which no query carries.
+they can verify. Its noise and its coins follow from the run's seed, which no question carries.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from fedhh.hashing import derived_seeds
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
-from fedhh.queries.base import Aggregate, Messages
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.questions.base import Aggregate, Messages
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.plain_words import PlainWordsQuestion
 from fedhh.random import Stream, generator
 from fedhh.settings import (
     AUTO,
@@ -46,7 +46,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
+class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
@@ -57,7 +57,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
         sampler: How a client with more words chooses: "random" or "greedy".
         length: Symbols of the longest word.
-        noise_seed: Seed of the aggregator's noise, which no query carries; None for the run's. The
+        noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's. The
             seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
@@ -132,7 +132,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
 
     def planned_rounds(self, rounds: int = 1) -> tuple[PlannedRound, ...]:
         """Return rounds that ask for plain words."""
-        size = self.words_query().domain_size
+        size = self.words_question().domain_size
         return tuple(
             PlannedRound(
                 pass_index=0,
@@ -148,21 +148,23 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
         """Return 0: the words published so far."""
         return 0
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery | None:
-        return self.words_query(planned)
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion | None:
+        return self.words_question(planned)
 
-    def words_query(self, planned: PlannedRound | None = None, **more: Any) -> PlainWordsQuery:
+    def words_question(
+        self, planned: PlannedRound | None = None, **more: Any
+    ) -> PlainWordsQuestion:
         """Return the question for plain words.
 
         Args:
-            planned: The round; None for a query that only tries the settings.
-            more: What else the query has.
+            planned: The round; None for a question that only tries the settings.
+            more: What else the question has.
         """
         cohort = Cohort(start=0, size=1)
         if planned is not None:
             cohort = self.plan.cohort(planned.pass_index, planned.layer)
         (public_seed,) = derived_seeds(self.noise_seed or 0, 1)
-        return PlainWordsQuery(
+        return PlainWordsQuestion(
             pass_index=0 if planned is None else planned.pass_index,
             layer=1 if planned is None else planned.layer,
             cohort=cohort,
@@ -174,20 +176,22 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
             **more,
         )
 
-    def words_of(self, query: PlainWordsQuery, aggregate: Aggregate) -> tuple[Codes, Messages]:
+    def words_of(
+        self, question: PlainWordsQuestion, aggregate: Aggregate
+    ) -> tuple[Codes, Messages]:
         """Return the distinct words that clients sent, with the rows that are about each.
 
         Returns:
             ``(c, length + 1) uint16`` codes, and ``(rows, message_size) int64`` rows, as
-            `PlainWordsQuery.merged` returns them; one for each word unless the query is by size.
+            `PlainWordsQuestion.merged` returns them; one for each word unless the question is by size.
         """
         messages = aggregate.messages
-        if messages is None or messages.shape[1:] != (query.message_size,):
+        if messages is None or messages.shape[1:] != (question.message_size,):
             raise ValueError(
-                f"Expected messages of {query.message_size} numbers, got "
+                f"Expected messages of {question.message_size} numbers, got "
                 f"{None if messages is None else messages.shape[1:]}."
             )
-        rows = query.merged(messages)
+        rows = question.merged(messages)
         codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
         codes[:, : self.length] = rows[:, : self.length]
         return codes, rows
@@ -199,7 +203,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
     def published(
         self,
         run: RunState[int],
-        query: PlainWordsQuery,
+        question: PlainWordsQuestion,
         found: Any,
         **more: Any,
     ) -> Heard[int]:
@@ -210,14 +214,14 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuery]):
 
         Args:
             run: Where the run stood.
-            query: The round.
+            question: The round.
             found: The words, with what is published about them.
             more: See `Heard`.
         """
         return Heard(
             own=run.own + len(found.codes),
             num_kept=len(found.codes),
-            num_candidates=query.num_candidates,
+            num_candidates=question.num_candidates,
             found=found,
             **more,
         )

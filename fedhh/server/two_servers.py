@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedhh.plans.noisy_sums import TwoServerSums, two_server_noise
-from fedhh.queries.sums import SecretSharedQuery
+from fedhh.questions.sums import SecretSharedQuestion
 from fedhh.server.summed_trie import SummedTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoServers(SummedTrie[SecretSharedQuery]):
+class TwoServers(SummedTrie[SecretSharedQuestion]):
     """Settings of discovery by two servers.
 
     A client uploads B of its words once, each in two secret shares. The servers then walk down the
@@ -59,5 +59,5 @@ class TwoServers(SummedTrie[SecretSharedQuery]):
             layers=self.planned_rounds(), max_items=self.max_items, noise=self.summed_noise
         )
 
-    def query(self, **shared: Any) -> SecretSharedQuery:
-        return SecretSharedQuery(**shared)
+    def question(self, **shared: Any) -> SecretSharedQuestion:
+        return SecretSharedQuestion(**shared)

@@ -18,8 +18,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate
-from fedhh.queries.plain_words import PlainWordsQuery
+from fedhh.questions.base import Aggregate
+from fedhh.questions.plain_words import PlainWordsQuestion
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator, normal_z
 from fedhh.words.trie import Codes
 
@@ -61,26 +61,26 @@ class WeightedSelection(TrustedAggregator):
             releases=self.releases,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuery:
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion:
         found = run.found.codes[:, : self.length]
-        return self.words_query(planned, by_size=True, excluded=found if len(found) else None)
+        return self.words_question(planned, by_size=True, excluded=found if len(found) else None)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[int],
-        query: PlainWordsQuery,
+        question: PlainWordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the round's published words, by falling noisy weight."""
-        codes, rows = self.words_of(query, aggregate)
+        codes, rows = self.words_of(question, aggregate)
         release = self.releases[planned.layer - 1]
         first, weights = _weights(codes, rows)
         noisy = weights + self.noise_of(planned).normal(scale=release.sigma, size=len(weights))
         order = np.argsort(-noisy, kind="stable")
         which = order[noisy[order] >= release.threshold]
         found = Found.in_round(
-            query,
+            question,
             codes[first[which]],
             num_clients=aggregate.num_clients,
             estimate=noisy[which],
@@ -89,7 +89,7 @@ class WeightedSelection(TrustedAggregator):
         )
         return self.published(
             run,
-            query,
+            question,
             found,
             threshold_estimate=release.threshold,
             noise_std=release.sigma,

@@ -1,1 +1,1 @@
-"""The round loop and the executors that carry a query to every block of clients."""
+"""The round loop and the executors that carry a question to every block of clients."""

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol, RunState
-from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query
+from fedhh.questions.base import Aggregate, Answer, Diagnostics, Question
 from fedhh.simulation.executor import Executor, Progress
 
 _log = logging.getLogger(__name__)
@@ -23,15 +23,15 @@ class Round(Generic[State]):
     """One broadcast and one aggregate.
 
     Attributes:
-        query: What the server broadcast.
+        question: What the server broadcast.
         aggregate: What came back to it.
         diagnostics: What only a simulator can know of the answers.
         state: Where the run stands after the round.
-        server_seconds: Processor time that the protocol took to make the query and to digest the
+        server_seconds: Processor time that the protocol took to make the question and to digest the
             answers; it does not depend on what else the machine does.
     """
 
-    query: Query
+    question: Question
     aggregate: Aggregate
     diagnostics: Diagnostics
     state: RunState[State]
@@ -47,8 +47,8 @@ def rounds(
 ) -> Iterator[Round[State]]:
     """Run a protocol and yield after each round.
 
-    The plan is walked from its first round to its last. Every query is held against it before it
-    is sent, since the plan is what the run claims: `Plan.check_query`.
+    The plan is walked from its first round to its last. Every question is held against it before it
+    is sent, since the plan is what the run claims: `Plan.check_question`.
 
     Args:
         protocol: The server.
@@ -57,7 +57,7 @@ def rounds(
         progress: Called with a number of clients whenever some have answered.
 
     Raises:
-        InputError: A query asks for more than is planned, or for another round than the one it is
+        InputError: A question asks for more than is planned, or for another round than the one it is
             made for; nothing is sent.
     """
     if state is None:
@@ -65,17 +65,17 @@ def rounds(
     plan = protocol.plan
     while True:
         started = time.process_time()
-        query = protocol.next_query(state)
-        if query is None:
+        question = protocol.next_question(state)
+        if question is None:
             return
-        plan.check_query(query)
-        protocol.place_of(query, state)
+        plan.check_question(question)
+        protocol.place_of(question, state)
         asked = time.process_time()
-        answer = reduce(Answer.merge, executor.answer(query, progress))
+        answer = reduce(Answer.merge, executor.answer(question, progress))
         answered = time.process_time()
-        state = protocol.finish_round(state, query, answer.aggregate)
+        state = protocol.finish_round(state, question, answer.aggregate)
         finished = Round(
-            query=query,
+            question=question,
             aggregate=answer.aggregate,
             diagnostics=answer.diagnostics,
             state=state,

@@ -1,4 +1,4 @@
-"""Executors: how a query reaches every block of its cohort. The in-process one is the reference."""
+"""Executors: how a question reaches every block of its cohort. The in-process one is the reference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from fedhh.queries.base import Answer, Query
+from fedhh.questions.base import Answer, Question
 
 Progress = Callable[[int], None]
 """Called with a number of clients that have just answered."""
@@ -18,28 +18,28 @@ class Worker(Protocol):
 
     def answer(
         self,
-        query: Query,
+        question: Question,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return the merged answer of some blocks of the query's cohort.
+        """Return the merged answer of some blocks of the question's cohort.
 
         Args:
-            query: The broadcast.
+            question: The broadcast.
             blocks: Numbers of the blocks to answer for.
             progress: Called with the number of clients after each block.
-            onto: An earlier answer of this worker to the query, which is used up: the result is
+            onto: An earlier answer of this worker to the question, which is used up: the result is
                 that of its blocks, too. Large arrays are then made once a round.
         """
 
 
 class Executor(ABC):
-    """Carries queries to workers. Use as a context manager; leaving it frees what it holds."""
+    """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers that together cover every block of the cohort once, in any order."""
 
     @abstractmethod
@@ -64,8 +64,8 @@ class InProcessExecutor(Executor):
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        yield self._worker.answer(query, range(query.cohort.num_blocks), progress)
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+        yield self._worker.answer(question, range(question.cohort.num_blocks), progress)
 
     def close(self) -> None:
         pass

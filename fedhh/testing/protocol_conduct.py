@@ -13,7 +13,7 @@ import numpy as np
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import AnyProtocol
-from fedhh.queries.base import Aggregate, Answer, Diagnostics
+from fedhh.questions.base import Aggregate, Answer, Diagnostics
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
@@ -40,7 +40,7 @@ def _expect_same(first: Any, second: Any, path: str, when: str) -> None:
 
 def _expect_same_run(got: list[Round], expected: list[Round], when: str) -> None:
     for number, (one, other) in enumerate(zip(got, expected, strict=False), start=1):
-        for part, name in (("query", "query"), ("after", "state")):
+        for part, name in (("question", "question"), ("after", "state")):
             at = f"{when}, round {number}"
             _expect_same(getattr(one, part), getattr(other, part), name, at)
     expect(len(got) == len(expected), f"{when}: {len(got)} rounds in place of {len(expected)}")
@@ -59,15 +59,19 @@ def _settings_are_a_frozen_dataclass(trial: ProtocolTrial, seed: int) -> None:
 
 
 @CHECKS.add()
-def _queries_are_pure(trial: ProtocolTrial, seed: int) -> None:
+def _questions_are_pure(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     _expect_same(protocol.initialize(), protocol.initialize(), "state", "initialize() called twice")
     for number, past in enumerate(trial.run(seed), start=1):
         before = copy.deepcopy(past.before)
-        first, second = (protocol.next_query(past.before) for _ in range(2))
-        _expect_same(first, second, "query", f"next_query called twice in round {number}")
-        _expect_same(first, past.query, "query", f"next_query asked again in round {number}")
-        _expect_same(past.before, before, "state", f"next_query changed the state, round {number}")
+        first, second = (protocol.next_question(past.before) for _ in range(2))
+        _expect_same(first, second, "question", f"next_question called twice in round {number}")
+        _expect_same(
+            first, past.question, "question", f"next_question asked again in round {number}"
+        )
+        _expect_same(
+            past.before, before, "state", f"next_question changed the state, round {number}"
+        )
 
 
 @CHECKS.add()
@@ -76,10 +80,10 @@ def _rounds_are_pure(trial: ProtocolTrial, seed: int) -> None:
     settings = copy.deepcopy(protocol)
     for number, past in enumerate(trial.run(seed), start=1):
         when = f"round {number}"
-        given = (past.before, past.query, past.aggregate)
+        given = (past.before, past.question, past.aggregate)
         kept = copy.deepcopy(given)
         first, second = (protocol.finish_round(*given) for _ in range(2))
-        for name, now, then in zip(("state", "query", "aggregate"), given, kept, strict=True):
+        for name, now, then in zip(("state", "question", "aggregate"), given, kept, strict=True):
             _expect_same(now, then, name, f"finish_round changed what it was given, {when}")
         _expect_same(first, second, "state", f"finish_round called twice, {when}")
         _expect_same(first, past.after, "state", f"finish_round called again, {when}")
@@ -115,7 +119,7 @@ def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
 
 @CHECKS.add()
 def _answers_come_in_any_order(trial: ProtocolTrial, seed: int) -> None:
-    blocks = max(past.query.cohort.num_blocks for past in trial.run(seed))
+    blocks = max(past.question.cohort.num_blocks for past in trial.run(seed))
     expect(blocks > 1, "no cohort of the trial has several blocks; let one have over 256 clients")
     for num_groups in (2, 5, 1_000_000):
         worker = ClientWorker(trial.population, seed=seed)
@@ -134,7 +138,7 @@ def _order_of_messages_does_not_matter(trial: ProtocolTrial, seed: int) -> None:
             shuffled = dataclasses.replace(
                 past.aggregate, messages=rng.permutation(past.aggregate.messages)
             )
-            after = protocol.finish_round(past.before, past.query, shuffled)
+            after = protocol.finish_round(past.before, past.question, shuffled)
             _expect_same(after, past.after, "state", f"messages in another order, round {number}")
 
 
@@ -167,12 +171,12 @@ def _truth_is_never_read(trial: ProtocolTrial, seed: int) -> None:
 
 
 @CHECKS.add()
-def _queries_do_not_carry_the_runs_seed(trial: ProtocolTrial, seed: int) -> None:
+def _questions_do_not_carry_the_runs_seed(trial: ProtocolTrial, seed: int) -> None:
     # A number that stands nowhere by chance.
     secret = int(np.random.default_rng(seed).integers(2**40, 2**62))
     protocol = trial.settled(secret)
     for number, past in enumerate(trial.run(seed), start=1):
-        for where, value in holdings(protocol.next_query(past.before), "query"):
+        for where, value in holdings(protocol.next_question(past.before), "question"):
             carries = isinstance(value, int | np.integer | np.ndarray) and np.any(value == secret)
             expect(
                 not carries,
@@ -185,16 +189,16 @@ def _queries_do_not_carry_the_runs_seed(trial: ProtocolTrial, seed: int) -> None
 def _strange_aggregates_are_refused(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     for number, past in enumerate(trial.run(seed), start=1):
-        strange = Aggregate.empty(past.query.tally_size + 1)
+        strange = Aggregate.empty(past.question.tally_size + 1)
         try:
             protocol.finish_round(
                 past.before,
-                past.query,
+                past.question,
                 dataclasses.replace(strange, num_reports=past.aggregate.num_reports),
             )
         except ValueError:
             continue
         raise AssertionError(
-            f"finish_round of round {number} took a tally of {past.query.tally_size + 1} numbers, "
-            f"but its query has tally_size={past.query.tally_size}; expected a ValueError"
+            f"finish_round of round {number} took a tally of {past.question.tally_size + 1} numbers, "
+            f"but its question has tally_size={past.question.tally_size}; expected a ValueError"
         )

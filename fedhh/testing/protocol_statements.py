@@ -20,26 +20,26 @@ CHECKS: Checks[ProtocolTrial] = Checks()
 
 
 @CHECKS.add()
-def _queries_are_as_planned(trial: ProtocolTrial, seed: int) -> None:
+def _questions_are_as_planned(trial: ProtocolTrial, seed: int) -> None:
     plan = trial.plan(seed)
     for past, summary in zip(trial.run(seed), trial.summaries(seed), strict=True):
-        query = past.query
-        where = f"pass {query.pass_index}, layer {query.layer}"
+        question = past.question
+        where = f"pass {question.pass_index}, layer {question.layer}"
         try:
-            plan.check_query(query)
+            plan.check_question(question)
         except InputError as problem:
             raise AssertionError(str(problem)) from None
         expect(
-            query.domain_size in {None, summary.domain_size},
-            f"the query of {where} has {query.domain_size} values, its summary "
+            question.domain_size in {None, summary.domain_size},
+            f"the question of {where} has {question.domain_size} values, its summary "
             f"{summary.domain_size}",
         )
         if plan.padded:
-            expected = past.aggregate.num_clients * query.max_items
+            expected = past.aggregate.num_clients * question.max_items
             expect(
                 past.aggregate.num_reports == expected,
                 f"{where} got {past.aggregate.num_reports} reports of clients that are stated to "
-                f"send exactly {query.max_items} each; expected {expected}",
+                f"send exactly {question.max_items} each; expected {expected}",
             )
 
 
@@ -48,7 +48,7 @@ def _accounting_knows_the_run(trial: ProtocolTrial, seed: int) -> None:
     report = privacy_of_run(
         trial.settled(seed), trial.summaries(seed), num_clients=trial.population.num_clients
     )
-    worst = max(past.query.local_epsilon for past in trial.run(seed))
+    worst = max(past.question.local_epsilon for past in trial.run(seed))
     for unit in ("item", "user"):
         for trust in ("local", "central"):
             marked = [
@@ -66,7 +66,7 @@ def _accounting_knows_the_run(trial: ProtocolTrial, seed: int) -> None:
                 expect(
                     epsilon >= worst,
                     f"the privacy report claims local epsilon {epsilon} for one {unit}, but a "
-                    f"query has {worst} per contribution",
+                    f"question has {worst} per contribution",
                 )
             if math.isinf(worst) and trust == "local":
                 expect(
@@ -84,8 +84,8 @@ def _one_summary_per_round(trial: ProtocolTrial, seed: int) -> None:
         last = summaries[-1]
         got = (last.pass_index, last.layer, last.num_clients, last.num_reports)
         expected = (
-            past.query.pass_index,
-            past.query.layer,
+            past.question.pass_index,
+            past.question.layer,
             past.aggregate.num_clients,
             past.aggregate.num_reports,
         )
@@ -122,7 +122,7 @@ def _discoveries_are_words_that_the_protocol_can_find(trial: ProtocolTrial, seed
 def _small_populations_are_refused(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     protocol.check_population(trial.population.num_clients)
-    cohorts = [past.query.cohort for past in trial.run(seed)]
+    cohorts = [past.question.cohort for past in trial.run(seed)]
     needed = max(cohort.start + cohort.size for cohort in cohorts)
     expect(
         needed <= trial.population.num_clients,

@@ -15,7 +15,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
-from fedhh.queries.base import Aggregate, Answer, Query
+from fedhh.questions.base import Aggregate, Answer, Question
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
 from fedhh.testing.checks import expect
 from fedhh.words.lexicon import Lexicon
@@ -55,7 +55,7 @@ class Round:
     """A round as it was: the state before, the broadcast, its answers, the state after."""
 
     before: Any
-    query: Query
+    question: Question
     aggregate: Aggregate
     after: Any
 
@@ -96,7 +96,7 @@ class ProtocolTrial:
             protocol.check_population(self.population.num_clients)
             executor = InProcessExecutor(ClientWorker(self.population, seed=seed))
             self._runs[seed] = list(run_rounds(protocol, executor))
-            expect(self._runs[seed], "next_query(initialize()) is None: the run has no round")
+            expect(self._runs[seed], "next_question(initialize()) is None: the run has no round")
         return self._runs[seed]
 
     def last_state(self, seed: int) -> Any:
@@ -158,10 +158,10 @@ def run_rounds(
     After each round, it goes on with what ``between`` makes of the protocol and its state.
     """
     state = protocol.initialize()
-    while (query := protocol.next_query(state)) is not None:
-        answer = reduce(Answer.merge, executor.answer(query))
-        before, state = state, protocol.finish_round(state, query, answer.aggregate)
-        yield Round(before=before, query=query, aggregate=answer.aggregate, after=state)
+    while (question := protocol.next_question(state)) is not None:
+        answer = reduce(Answer.merge, executor.answer(question))
+        before, state = state, protocol.finish_round(state, question, answer.aggregate)
+        yield Round(before=before, question=question, aggregate=answer.aggregate, after=state)
         if between is not None:
             protocol, state = between(protocol, state)
 
@@ -173,10 +173,10 @@ class GroupedExecutor(InProcessExecutor):
         super().__init__(worker)
         self._num_groups = num_groups
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        groups = min(self._num_groups, query.cohort.num_blocks)
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+        groups = min(self._num_groups, question.cohort.num_blocks)
         for index in reversed(range(groups)):
-            yield self._worker.answer(query, range(index, query.cohort.num_blocks, groups))
+            yield self._worker.answer(question, range(index, question.cohort.num_blocks, groups))
 
 
 class Poison:
@@ -192,6 +192,6 @@ class Poison:
 class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
-        for answer in super().answer(query, progress):
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+        for answer in super().answer(question, progress):
             yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]

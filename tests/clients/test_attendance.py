@@ -18,8 +18,8 @@ from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.experiments.run.run import simulate
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.queries.base import Answer
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Answer
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.engine import rounds
@@ -64,10 +64,12 @@ class Parts(InProcessExecutor):
     def __init__(self, workers: list[ClientWorker]) -> None:
         self._workers = workers
 
-    def answer(self, query, progress=None):
+    def answer(self, question, progress=None):
         count = len(self._workers)
         for number, worker in reversed(list(enumerate(self._workers))):
-            yield worker.answer(query, range(number, query.cohort.num_blocks, count), progress)
+            yield worker.answer(
+                question, range(number, question.cohort.num_blocks, count), progress
+            )
 
 
 def executor(devices: Devices, *, workers: int = 1, seed: int = 9, population=POPULATION):
@@ -79,12 +81,12 @@ def settled(protocol):
     return protocol.settle(num_clients=POPULATION.num_clients, seed=9)
 
 
-def query_of(protocol=TRIE):
-    return protocol.next_query(protocol.initialize())
+def question_of(protocol=TRIE):
+    return protocol.next_question(protocol.initialize())
 
 
-def answer_of(way, query) -> Answer:
-    return reduce(Answer.merge, way.answer(query))
+def answer_of(way, question) -> Answer:
+    return reduce(Answer.merge, way.answer(question))
 
 
 @pytest.mark.parametrize("name", thinned(PROTOCOLS, keep=2))
@@ -108,9 +110,9 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name):
 def test_those_that_are_there_are_asked_and_nobody_else():
     asked = Recording(POPULATION)
     way = executor(DEVICES, population=asked)
-    answer = answer_of(way, query_of())
+    answer = answer_of(way, question_of())
     everybody = Recording(POPULATION)
-    ClientWorker(everybody, seed=9).answer(query_of(), range(query_of().cohort.num_blocks))
+    ClientWorker(everybody, seed=9).answer(question_of(), range(question_of().cohort.num_blocks))
     assert len(np.unique(asked.asked)) == len(asked.asked) == answer.aggregate.num_clients
     assert np.isin(asked.asked, everybody.asked).all()
     assert DEVICES.is_eligible(asked.asked, seed=9).all()
@@ -124,8 +126,8 @@ def test_those_that_are_there_are_asked_and_nobody_else():
 
 
 def test_where_all_are_there_the_bits_are_those_without_devices():
-    plain = answer_of(InProcessExecutor(ClientWorker(POPULATION, seed=9)), query_of())
-    always = answer_of(executor(Devices()), query_of())
+    plain = answer_of(InProcessExecutor(ClientWorker(POPULATION, seed=9)), question_of())
+    always = answer_of(executor(Devices()), question_of())
     assert np.array_equal(always.aggregate.tally, plain.aggregate.tally)
     assert always.aggregate.num_reports == plain.aggregate.num_reports
     assert plain.diagnostics.attendance is None
@@ -134,16 +136,18 @@ def test_where_all_are_there_the_bits_are_those_without_devices():
 @pytest.mark.parametrize("least", [860, 880])
 def test_a_round_waits_for_just_the_answers_that_it_lacks(least):
     waiting = replace(DEVICES, least_clients=least)
-    (attended, presence) = executor(waiting).attend(query_of().cohort, 0, 1)
+    (attended, presence) = executor(waiting).attend(question_of().cohort, 0, 1)
     assert attended.answers == presence.answers == least
     assert not attended.is_missed
     assert 16 < attended.hours < 96
     assert attended.waited_hours == attended.hours - 16
-    answer = answer_of(executor(waiting, workers=2), query_of())
+    answer = answer_of(executor(waiting, workers=2), question_of())
     assert answer.aggregate.num_clients == least
     assert answer.aggregate.num_reports == 4 * least
     # One answer later is one device more, and takes longer.
-    (later, _) = executor(replace(waiting, least_clients=least + 1)).attend(query_of().cohort, 0, 1)
+    (later, _) = executor(replace(waiting, least_clients=least + 1)).attend(
+        question_of().cohort, 0, 1
+    )
     assert later.answers == least + 1
     assert later.hours > attended.hours
 
@@ -155,7 +159,7 @@ def test_a_round_that_waits_in_vain_or_stops_asks_nobody():
         (replace(DEVICES, least_clients=950, when_missed="stop"), 16.0),
     ):
         with pytest.raises(MissedRoundError, match=r"pass 1, layer 1: .* of at least") as error:
-            answer_of(executor(devices, population=asked), query_of())
+            answer_of(executor(devices, population=asked), question_of())
         attended = error.value.attendance
         assert attended.is_missed
         assert attended.hours == hours
@@ -168,7 +172,9 @@ def test_noise_free_counts_are_of_those_that_are_there():
     for name in (PER_REPORT, EXACT_TALLY):
         worker = InProcessExecutor(ClientWorker(POPULATION, seed=9))
         way = Fidelity(name=name).wrap(worker, seed=9)
-        answers.append(answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), query_of()))
+        answers.append(
+            answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), question_of())
+        )
     one, other = answers
     assert one.aggregate.num_clients == other.aggregate.num_clients < 1_500
     assert one.aggregate.num_reports == other.aggregate.num_reports
@@ -180,15 +186,15 @@ def test_noise_free_counts_are_of_those_that_are_there():
 def test_clients_that_are_not_drawn_are_scaled_up_to_those_that_are_there():
     worker = InProcessExecutor(ClientWorker(POPULATION, seed=9))
     way = ExactTallyExecutor(worker, seed=9, drawn_clients=400)
-    answer = answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), query_of())
-    there = executor(DEVICES).attend(query_of().cohort, 0, 1)[0].answers
+    answer = answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), question_of())
+    there = executor(DEVICES).attend(question_of().cohort, 0, 1)[0].answers
     assert answer.aggregate.num_clients == there
     assert answer.aggregate.num_reports == 4 * there
 
 
 def test_progress_is_of_all_that_were_asked():
     heard: list[int] = []
-    reduce(Answer.merge, executor(DEVICES, workers=2).answer(query_of(), heard.append))
+    reduce(Answer.merge, executor(DEVICES, workers=2).answer(question_of(), heard.append))
     assert abs(sum(heard) - 1_500) <= 1
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.answers.sampling import NoiseFreeQuery, sample_tally
+from fedhh.clients.answers.sampling import NoiseFreeQuestion, sample_tally
 from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import Aggregate, Query
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Aggregate, Question
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -68,9 +68,9 @@ def exact(population, seed, drawn_clients=None):
 
 
 def first_answer(executor, protocol=PROTOCOL, progress=None):
-    query = protocol.next_query(protocol.initialize())
-    (answer,) = executor.answer(query, progress)
-    return query, answer
+    question = protocol.next_question(protocol.initialize())
+    (answer,) = executor.answer(question, progress)
+    return question, answer
 
 
 def true_counts(population, seed):
@@ -99,8 +99,8 @@ def support_p_values(tallies, counts, num_reports, oracle):
 def test_supports_have_their_exact_distribution_with_and_without_reports(population, kind):
     # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
     counts = true_counts(population, 0)
-    query, _ = first_answer(kind(population, 0))
-    oracle = make_oracle(query.oracle, query.domain_size)
+    question, _ = first_answer(kind(population, 0))
+    oracle = make_oracle(question.oracle, question.domain_size)
     num_reports = int(counts.sum())
     rng = np.random.default_rng(1)
     if kind is per_report:
@@ -178,11 +178,11 @@ def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(populat
     null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none", "clients_per_layer": 1_500})
     _, whole = first_answer(per_report(population, 0), null)
     progress: list[int] = []
-    query, part = first_answer(exact(population, 0, 400), null, progress.append)
+    question, part = first_answer(exact(population, 0, 400), null, progress.append)
     counts, truth = part.aggregate.tally, whole.aggregate.tally
     assert part.aggregate.num_clients == 1_500 == sum(progress)
     assert part.aggregate.num_reports == counts.sum() == 3_000
-    assert part.diagnostics.num_dummies == counts[query.dummy]
+    assert part.diagnostics.num_dummies == counts[question.dummy]
     error = np.sqrt(truth * (1_500 / 400 - 1))
     often = truth >= 20
     assert often.sum() > 10
@@ -210,15 +210,15 @@ def test_the_same_seed_gives_the_same_bits(population):
 
 
 def test_other_queries_and_sizes_are_refused(population):
-    class OtherQuery(Query):
+    class OtherQuestion(Question):
         tally_size = 3
         local_epsilon = 1.0
         cohort = Cohort(start=0, size=100)
 
-    with pytest.raises(InputError, match="'auto' or 'per-report' for a OtherQuery"):
-        list(exact(population, 0).answer(object.__new__(OtherQuery)))
-    with pytest.raises(InputError, match="drawn_clients = 'all' for a OtherQuery"):
-        list(exact(population, 0, 50).answer(object.__new__(OtherQuery)))
+    with pytest.raises(InputError, match="'auto' or 'per-report' for a OtherQuestion"):
+        list(exact(population, 0).answer(object.__new__(OtherQuestion)))
+    with pytest.raises(InputError, match="drawn_clients = 'all' for a OtherQuestion"):
+        list(exact(population, 0, 50).answer(object.__new__(OtherQuestion)))
     with pytest.raises(InputError, match="drawn_clients >= 1, got drawn_clients=0"):
         exact(population, 0, 0)
 
@@ -230,9 +230,9 @@ class Recorder(Executor):
         self.asked = []
         self._executor = per_report(population, 0)
 
-    def answer(self, query, progress=None):
-        self.asked.append(query)
-        return self._executor.answer(query, progress)
+    def answer(self, question, progress=None):
+        self.asked.append(question)
+        return self._executor.answer(question, progress)
 
     def close(self):
         self._executor.close()
@@ -245,7 +245,7 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
         auto = ExactTallyExecutor(recorder, seed=0)
         _, answer = first_answer(auto, protocol)
         assert answer.diagnostics.is_sampled is at_once
-        assert isinstance(recorder.asked[0], NoiseFreeQuery) is at_once
+        assert isinstance(recorder.asked[0], NoiseFreeQuestion) is at_once
         expected = first_answer((exact if at_once else per_report)(population, 0), protocol)[1]
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 
@@ -255,11 +255,11 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
 )
 @pytest.mark.parametrize("protocol", thinned([SFP, PEM]), ids=["sfp", "pem"])
 def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(population, protocol):
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     sums = {kind: [] for kind in (per_report, exact)}
     for kind, seeds in ((per_report, range(60)), (exact, range(100, 160))):
         for seed in seeds:
-            (answer,) = kind(population, seed).answer(query)
+            (answer,) = kind(population, seed).answer(question)
             sums[kind].append(answer.aggregate.tally)
     reported, at_once = (np.array(sums[kind], dtype=float) for kind in (per_report, exact))
     assert len({int(row[-1]) for row in at_once}) > 1
@@ -273,16 +273,16 @@ def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(popula
 
 
 def test_hits_of_any_blocks_give_one_tally(population):
-    query = SFP.next_query(SFP.initialize())
-    asked = NoiseFreeQuery.of(query, query.cohort)
+    question = SFP.next_question(SFP.initialize())
+    asked = NoiseFreeQuestion.of(question, question.cohort)
     worker = ClientWorker(population, seed=3)
-    blocks = list(range(query.cohort.num_blocks))
+    blocks = list(range(question.cohort.num_blocks))
     whole = worker.answer(asked, blocks)
     parts = [ClientWorker(population, seed=3).answer(asked, blocks[i::2]) for i in (1, 0)]
     merged = parts[0].merge(parts[1])
     assert len(blocks) > 1
     assert np.array_equal(whole.aggregate.tally, merged.aggregate.tally)
     first, second = (
-        sample_tally(query, answer.aggregate.tally, seed=3) for answer in (whole, merged)
+        sample_tally(question, answer.aggregate.tally, seed=3) for answer in (whole, merged)
     )
     assert np.array_equal(first, second)

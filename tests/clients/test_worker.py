@@ -11,7 +11,7 @@ import pytest
 from fedhh.clients.order import LARGEST_SHUFFLED
 from fedhh.clients.populations.population import ClientBlock, Population
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
@@ -43,9 +43,9 @@ def asked(
     population: Listening, cohort: Cohort, *, seed: int = 0, blocks: range | None = None
 ) -> np.ndarray:
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=1, depth=1, oracle="oue")
-    query = replace(protocol.next_query(protocol.initialize()), cohort=cohort)
+    question = replace(protocol.next_question(protocol.initialize()), cohort=cohort)
     population.asked.clear()
-    ClientWorker(population, seed=seed).answer(query, blocks or range(cohort.num_blocks))
+    ClientWorker(population, seed=seed).answer(question, blocks or range(cohort.num_blocks))
     return np.concatenate(population.asked)
 
 

@@ -40,7 +40,7 @@ class KeepAboveZ(LdpTrieHH):
     def most_prefixes(self, candidates):
         return candidates
 
-    def keep(self, votes, noise, query):
+    def keep(self, votes, noise, question):
         kept = np.flatnonzero(noise.z(votes) > self.z)
         return kept, int(votes[kept].min(initial=votes.max()))
 '''

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from tests.conftest import LETTERS, zipf_population
@@ -30,21 +30,23 @@ def main() -> None:
     protocol = LdpTrieHH(**SETTINGS)  # type: ignore[arg-type]
     executor = InProcessExecutor(ClientWorker(zipf_population(2_000), seed=1))
     state, rounds = protocol.initialize(), []
-    while (query := protocol.next_query(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
+    while (question := protocol.next_question(state)) is not None:
+        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
         rounds.append(
             {
-                "pass": query.pass_index,
-                "layer": query.layer,
+                "pass": question.pass_index,
+                "layer": question.layer,
                 "prefixes": protocol.symbols.decode(
-                    query.trie.spell(query.trie.alphabet_size * np.arange(query.trie.width))
+                    question.trie.spell(
+                        question.trie.alphabet_size * np.arange(question.trie.width)
+                    )
                 ),
                 "num_clients": aggregate.num_clients,
                 "num_reports": aggregate.num_reports,
                 "tally": aggregate.tally.tolist(),
             }
         )
-        state = protocol.finish_round(state, query, aggregate)
+        state = protocol.finish_round(state, question, aggregate)
     found = protocol.discoveries(state)
     content = {
         "settings": SETTINGS,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 
 GOLDEN = json.loads(Path(__file__).with_name("ldp_triehh.json").read_text())
@@ -18,18 +18,18 @@ def test_recorded_tallies_lead_to_the_recorded_words():
     protocol = LdpTrieHH(**GOLDEN["settings"])
     state = protocol.initialize()
     for recorded in GOLDEN["rounds"]:
-        query = protocol.next_query(state)
-        assert query is not None
-        assert (query.pass_index, query.layer) == (recorded["pass"], recorded["layer"])
-        ends = query.trie.spell(query.trie.alphabet_size * np.arange(query.trie.width))
+        question = protocol.next_question(state)
+        assert question is not None
+        assert (question.pass_index, question.layer) == (recorded["pass"], recorded["layer"])
+        ends = question.trie.spell(question.trie.alphabet_size * np.arange(question.trie.width))
         assert protocol.symbols.decode(ends) == recorded["prefixes"]
         aggregate = Aggregate(
             tally=np.array(recorded["tally"]),
             num_reports=recorded["num_reports"],
             num_clients=recorded["num_clients"],
         )
-        state = protocol.finish_round(state, query, aggregate)
-    assert protocol.next_query(state) is None
+        state = protocol.finish_round(state, question, aggregate)
+    assert protocol.next_question(state) is None
     found = protocol.discoveries(state)
     assert list(found.words) == GOLDEN["words"]
     assert found.estimate.tolist() == pytest.approx(GOLDEN["estimates"], abs=1e-6)

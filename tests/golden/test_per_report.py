@@ -12,7 +12,7 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import PER_REPORT, Fidelity
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -34,10 +34,10 @@ def tallies(protocol, population):
     worker = InProcessExecutor(ClientWorker(population, seed=1))
     executor = Fidelity(name=PER_REPORT).wrap(worker, seed=1)
     state = protocol.initialize()
-    while (query := protocol.next_query(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
+    while (question := protocol.next_question(state)) is not None:
+        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
         yield aggregate.tally
-        state = protocol.finish_round(state, query, aggregate)
+        state = protocol.finish_round(state, question, aggregate)
 
 
 def test_subset_selection_gives_the_recorded_tallies():

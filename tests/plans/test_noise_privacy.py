@@ -19,7 +19,7 @@ from fedhh.plans.noise_privacy import (
     noise_epsilon,
     pure_epsilon,
 )
-from fedhh.queries.noise_shares import DiscreteLaplace, NoiseShares, noise_of
+from fedhh.questions.noise_shares import DiscreteLaplace, NoiseShares, noise_of
 from fedhh.validation import InputError
 from tests.thinned import thinned
 

@@ -81,8 +81,8 @@ def test_without_its_components_it_is_ldp_triehh_bit_for_bit(clients, change):
     assert our_rounds[-1].state.history == their_rounds[-1].state.history
     assert ours.plan == papers.plan
     for one, other in zip(our_rounds, their_rounds, strict=True):
-        assert one.query.cohort == other.query.cohort
-        assert one.query.trie.levels[-1].tolist() == other.query.trie.levels[-1].tolist()
+        assert one.question.cohort == other.question.cohort
+        assert one.question.trie.levels[-1].tolist() == other.question.trie.levels[-1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -168,24 +168,24 @@ def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking,
 
 def test_no_client_is_asked_twice_and_all_that_are_planned_are_asked(clients):
     settled, done = run(replace(FULL, depth=15, local_epsilon=8.0), clients)
-    cohorts = [each.query.cohort for each in done]
+    cohorts = [each.question.cohort for each in done]
     planned = [layer.num_clients for layer in settled.plan.layers]
     assert [c.size for c in cohorts] == planned
     assert [c.start for c in cohorts] == np.cumsum([0, *planned[:-1]]).tolist()
     assert all(c.redraw is None for c in cohorts)
     assert sum(planned) <= clients.num_clients
-    assert (done[-1].query.pass_index, done[-1].query.layer) == (0, 16)
+    assert (done[-1].question.pass_index, done[-1].question.layer) == (0, 16)
 
 
 def test_found_words_are_asked_about_in_all_later_layers(clients):
     _, done = run(FULL, clients)
-    first = done[0].query.layer
+    first = done[0].question.layer
     carried = 0
     for before, after in pairwise(done):
-        state, query = before.state, after.query
+        state, question = before.state, after.question
         assert isinstance(state.own, AdaptiveState)
-        assert np.array_equal(query.finished[:, : state.found.codes.shape[1]], state.found.codes)
-        assert query.domain_size == query.num_extensions + len(state.found.codes) + 1
+        assert np.array_equal(question.finished[:, : state.found.codes.shape[1]], state.found.codes)
+        assert question.domain_size == question.num_extensions + len(state.found.codes) + 1
         assert len(state.own.evidence.votes) == len(state.found.codes)
         carried = max(carried, len(state.found.codes))
     assert carried > 5
@@ -195,7 +195,7 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
         asked = [s.num_reports for s in last.history if s.layer > layer >= first]
         assert reports == sum(asked)
     _, silent = run(replace(FULL, requery_words=False), clients)
-    assert all(len(each.query.finished) == 0 for each in silent[1:-1])
+    assert all(len(each.question.finished) == 0 for each in silent[1:-1])
     assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"
 
 
@@ -203,14 +203,14 @@ def test_words_are_estimated_by_the_validation_round_alone(clients):
     settled = FULL.settle(num_clients=clients.num_clients, seed=0)
     done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
     found, validation = settled.discoveries(done[-1].after), done[-1]
-    codes = validation.query.finished
+    codes = validation.question.finished
     row_of = {word: row for row, word in enumerate(settled.symbols.decode(codes))}
     rows = [row_of[word] for word in found.words]
-    oracle = make_pure_oracle(settled.oracle_spec, validation.query.domain_size)
+    oracle = make_pure_oracle(settled.oracle_spec, validation.question.domain_size)
     expected = oracle.estimate(validation.aggregate.tally[rows], validation.aggregate.num_reports)
     assert len(found) > 5
     assert found.estimate == pytest.approx(expected)
-    assert (found.num_clients == validation.query.cohort.size).all()
+    assert (found.num_clients == validation.question.cohort.size).all()
     assert (found.interval_z >= 1.9599).all()
 
 
@@ -220,7 +220,7 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
     votes: dict[bytes, int] = {}
     for each in done[:-1]:
         asked = {word.tobytes(): 0 for word in each.before.found.codes}
-        first = each.query.domain_size - 1 - len(asked)
+        first = each.question.domain_size - 1 - len(asked)
         votes |= {word: votes.get(word, 0) for word in asked}
         for number, word in enumerate(asked, start=first):
             votes[word] += int(each.aggregate.tally[number])
@@ -229,7 +229,7 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
     assert last.own.evidence.votes.tolist() == counted
     assert sum(count > 0 for count in counted) > 10
     # The validation round's votes come on top, and decide with them.
-    answers, size = done[-1].aggregate, done[-1].query.domain_size
+    answers, size = done[-1].aggregate, done[-1].question.domain_size
     in_all = np.array(counted) + answers.tally[: len(counted)]
     by_chance = (
         last.own.evidence.expected
@@ -272,22 +272,24 @@ def test_words_take_no_prefixs_place(clients):
         shared = [s.num_kept for s in crowded[-1].state.history if s.kept_by == "votes"]
         assert max(kept) > 25
         assert all(number <= 25 for number in shared)
-        assert all(each.query.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
+        assert all(each.question.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
 
 
 def test_free_words_need_as_many_votes_as_the_last_prefix():
     protocol = AdaptiveTrieHH(**{**SMALL, **OFF, "eta_max": 3, "terminated_beyond_eta": True})
     protocol = replace(protocol, clients_per_layer=10)
-    query = protocol.next_query(protocol.initialize())
-    votes = np.zeros(query.num_candidates, dtype=np.int64)
+    question = protocol.next_question(protocol.initialize())
+    votes = np.zeros(question.num_candidates, dtype=np.int64)
     # Prefix 0 with four children, prefix 1 with a word; candidates are prefix * 7 + symbol.
     votes[[1, 2, 3, 4]] = [9, 8, 5, 4]
     votes[[END, 7 + END]] = [5, 4]
-    noise = Noise(oracle=make_pure_oracle(protocol.oracle_spec, query.domain_size), num_reports=40)
-    kept, threshold = protocol.keep(votes, noise, query)
+    noise = Noise(
+        oracle=make_pure_oracle(protocol.oracle_spec, question.domain_size), num_reports=40
+    )
+    kept, threshold = protocol.keep(votes, noise, question)
     assert kept.tolist() == [0, 1, 2, 3]
     assert threshold == 5
-    kept, _ = replace(protocol, terminated_beyond_eta=False).keep(votes, noise, query)
+    kept, _ = replace(protocol, terminated_beyond_eta=False).keep(votes, noise, question)
     assert len(kept) == 3
 
 
@@ -342,10 +344,10 @@ def test_domains_lie_between_the_planned_ones(clients, change):
         settled, done = run(protocol, clients, seed)
         planned = {(each.pass_index, each.layer): each for each in settled.plan.layers}
         for each in done:
-            layer = planned[each.query.pass_index, each.query.layer]
-            size = each.query.domain_size
+            layer = planned[each.question.pass_index, each.question.layer]
+            size = each.question.domain_size
             assert layer.smallest_domain <= size <= layer.largest_domain
-            assert each.query.cohort.size >= layer.num_clients
+            assert each.question.cohort.size >= layer.num_clients
     # No layer is planned wider than eta_max prefixes and all words found so far.
     size = settled.symbols.size
     largest = max(each.largest_domain for each in settled.plan.layers[:-1])

@@ -12,7 +12,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.blender import Blender
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
@@ -48,9 +48,9 @@ def test_groups_are_disjoint_and_cover_the_cohort():
 
 
 def test_plain_words_are_the_histogram_of_what_clients_hold(population):
-    query = replace(SMALL, head_items=100, length=5).next_query(SMALL.initialize())
+    question = replace(SMALL, head_items=100, length=5).next_question(SMALL.initialize())
     clients = Recording(population)
-    answer = ClientWorker(clients, seed=1).answer(query, range(query.cohort.num_blocks))
+    answer = ClientWorker(clients, seed=1).answer(question, range(question.cohort.num_blocks))
     expected = words_held(population, population.block(clients.asked), 5)
     messages = answer.aggregate.messages
     got: Counter[str] = Counter()
@@ -75,8 +75,8 @@ def test_a_client_contributes_no_more_words_than_asked_for():
     )
     protocol = replace(SMALL, clients_per_layer=500, head_items=1)
     for sampler, expected in (("greedy", {2: 125}), ("random", None)):
-        query = replace(protocol, sampler=sampler).next_query(protocol.initialize())
-        messages = ClientWorker(population, seed=0).answer(query, range(1)).aggregate.messages
+        question = replace(protocol, sampler=sampler).next_question(protocol.initialize())
+        messages = ClientWorker(population, seed=0).answer(question, range(1)).aggregate.messages
         counts = {int(row[0]): int(row[-1]) for row in messages}
         assert sum(counts.values()) == 125
         if expected is None:
@@ -88,10 +88,10 @@ def test_a_client_contributes_no_more_words_than_asked_for():
 
 def test_without_noise_the_list_is_what_enough_clients_hold(population):
     protocol = replace(SMALL, opt_in_epsilon=100.0, head_items=100, max_words=10_000)
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     clients = Recording(population)
-    answer = ClientWorker(clients, seed=1).answer(query, range(query.cohort.num_blocks))
-    state = protocol.finish_round(protocol.initialize(), query, answer.aggregate)
+    answer = ClientWorker(clients, seed=1).answer(question, range(question.cohort.num_blocks))
+    state = protocol.finish_round(protocol.initialize(), question, answer.aggregate)
     expected = words_held(population, population.block(clients.asked), 6)
     listed = protocol.symbols.decode(state.own.head)
     slack = 12 * protocol.curator.head_scale
@@ -99,7 +99,7 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
     assert set(listed) <= {w for w, c in expected.items() if c > protocol.curator.threshold - slack}
     few = replace(protocol, max_words=3)
     assert (
-        few.symbols.decode(few.finish_round(few.initialize(), query, answer.aggregate).own.head)
+        few.symbols.decode(few.finish_round(few.initialize(), question, answer.aggregate).own.head)
         == listed[:3]
     )
 
@@ -178,52 +178,56 @@ def test_only_who_opted_in_is_asked_for_plain_words(population):
     state = SMALL.initialize()
     oracles = []
     for _ in range(3):
-        query = SMALL.next_query(state)
-        answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
-        state = SMALL.finish_round(state, query, answer.aggregate)
-        oracles.append((query.local_epsilon, query.cohort.start, query.pad))
+        question = SMALL.next_question(state)
+        answer = ClientWorker(population, seed=0).answer(
+            question, range(question.cohort.num_blocks)
+        )
+        state = SMALL.finish_round(state, question, answer.aggregate)
+        oracles.append((question.local_epsilon, question.cohort.start, question.pad))
     assert oracles == [(math.inf, 0, True), (math.inf, 1_500, True), (8.0, 3_000, True)]
     unpadded = replace(SMALL, pad=False)
     state, pads = unpadded.initialize(), []
     for _ in range(3):
-        query = unpadded.next_query(state)
-        answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
-        state = unpadded.finish_round(state, query, answer.aggregate)
-        pads.append(query.pad)
+        question = unpadded.next_question(state)
+        answer = ClientWorker(population, seed=0).answer(
+            question, range(question.cohort.num_blocks)
+        )
+        state = unpadded.finish_round(state, question, answer.aggregate)
+        pads.append(question.pad)
     # How many words a client holds is for nobody but the curator; the others chose not to hide it.
     assert pads == [True, True, False]
-    assert query.oracle == OracleSpec(name="grr", epsilon=8.0)
+    assert question.oracle == OracleSpec(name="grr", epsilon=8.0)
 
 
 def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
     # So long that words are named by a random polynomial, which its seed must give.
     protocol = replace(SMALL, length=30, noise_seed=None).settle(num_clients=6_000, seed=77)
     assert protocol.noise_seed == 77
-    query = protocol.next_query(protocol.initialize())
-    assert query.names.num_keys == 2**61 - 1
-    told = {int(value) for _, value in holdings(query, "query") if isinstance(value, int)}
-    assert query.hash_seed in told
+    question = protocol.next_question(protocol.initialize())
+    assert question.names.num_keys == 2**61 - 1
+    told = {int(value) for _, value in holdings(question, "question") if isinstance(value, int)}
+    assert question.hash_seed in told
     drawn = protocol.curator.noise(1, 1_000, 1.0)
     for value in told:
         guess = replace(protocol.curator, seed=value).noise(1, 1_000, 1.0)
         assert (guess != drawn).all()
-    # Who has the run's seed can compute it: that is what no query may carry.
+    # Who has the run's seed can compute it: that is what no question may carry.
     assert (replace(protocol.curator, seed=77).noise(1, 1_000, 1.0) == drawn).all()
     others = replace(protocol, noise_seed=78)
-    assert others.next_query(others.initialize()).hash_seed != query.hash_seed
+    assert others.next_question(others.initialize()).hash_seed != question.hash_seed
 
 
 def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
     # Randomized response among two words and the dummy: nobody's report names the second word.
     head, opt_in, clients = SMALL.groups
     protocol = replace(SMALL, max_items=1)
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     messages = np.zeros((2, 7), dtype=np.int64)
     messages[:, 0] = [1, 2]
     messages[:, -1] = 700
     state = protocol.finish_round(
         protocol.initialize(),
-        query,
+        question,
         Aggregate(
             tally=np.zeros(0, dtype=np.int64),
             num_reports=head,
@@ -233,15 +237,15 @@ def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
     )
     answers = [([700, 700, 100], opt_in), ([1_500, 0, 1_500], clients)]
     for votes, number in answers:
-        query = protocol.next_query(state)
+        question = protocol.next_question(state)
         state = protocol.finish_round(
             state,
-            query,
+            question,
             Aggregate(
                 tally=np.array(votes, dtype=np.int64), num_reports=number, num_clients=number
             ),
         )
-    oracle = make_pure_oracle(query.oracle, 3)
+    oracle = make_pure_oracle(question.oracle, 3)
     curated = float(state.own.variance[1])
     alone = float(oracle.variance(0, clients)) / clients**2
     blended = curated * alone / (curated + alone)
@@ -278,6 +282,6 @@ def test_populations_and_groups_that_are_too_small_are_refused():
 
 
 def test_answers_of_another_query_are_refused():
-    query = SMALL.next_query(SMALL.initialize())
+    question = SMALL.next_question(SMALL.initialize())
     with pytest.raises(ValueError, match="messages of 7 numbers, got None"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(0))
+        SMALL.finish_round(SMALL.initialize(), question, Aggregate.empty(0))

@@ -8,7 +8,7 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server import ldp_triehh
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -78,13 +78,13 @@ def test_kept_prefixes_number_eta_and_each_layer_extends_the_last(population):
     executor = InProcessExecutor(ClientWorker(population, seed=0))
     previous = None
     for round_ in rounds(SMALL, executor):
-        query = round_.query
-        assert query.trie.length == query.layer
+        question = round_.question
+        assert question.trie.length == question.layer
         if previous is not None:
-            assert query.trie.levels[:-1] == previous.trie.levels
-            assert query.trie.width <= 25
+            assert question.trie.levels[:-1] == previous.trie.levels
+            assert question.trie.width <= 25
         assert round_.state.history[-1].num_kept == 25
-        previous = query
+        previous = question
 
 
 def test_every_client_sends_exactly_b_reports(population):
@@ -160,9 +160,11 @@ def test_words_with_foreign_symbols_or_too_many_are_never_found():
 def _last_trie(protocol: LdpTrieHH, population: StoredPopulation) -> np.ndarray:
     """Return the codes of the candidates with most votes in the last layer."""
     *_, before, _ = rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0)))
-    query = protocol.next_query(before.state)
-    answer = ClientWorker(population, seed=0).answer(query, range(query.cohort.num_blocks))
-    return query.trie.spell(np.flatnonzero(answer.aggregate.tally[: query.num_extensions] > 50))
+    question = protocol.next_question(before.state)
+    answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
+    return question.trie.spell(
+        np.flatnonzero(answer.aggregate.tally[: question.num_extensions] > 50)
+    )
 
 
 def test_the_same_seed_gives_the_same_words_and_another_seed_other_estimates(population):
@@ -173,9 +175,9 @@ def test_the_same_seed_gives_the_same_words_and_another_seed_other_estimates(pop
 
 
 def test_a_tally_of_another_size_is_refused():
-    query = SMALL.next_query(SMALL.initialize())
+    question = SMALL.next_question(SMALL.initialize())
     with pytest.raises(ValueError, match="Expected a tally of"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(query.tally_size - 1))
+        SMALL.finish_round(SMALL.initialize(), question, Aggregate.empty(question.tally_size - 1))
 
 
 def test_too_few_clients_are_refused_with_the_numbers_and_a_cure():

@@ -9,7 +9,7 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.truth import Truth
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.questions.base import Aggregate, PrefixQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -24,11 +24,11 @@ SMALL = LdpTrieHH(
 )
 
 
-def first_query(eta_max: int) -> PrefixQuery:
+def first_query(eta_max: int) -> PrefixQuestion:
     protocol = replace(SMALL, eta_max=eta_max)
-    query = protocol.next_query(protocol.initialize())
-    assert query is not None
-    return query
+    question = protocol.next_question(protocol.initialize())
+    assert question is not None
+    return question
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,22 @@ def first_query(eta_max: int) -> PrefixQuery:
     [(41, 1, 42), (42, 2, 258), (257, 2, 258), (258, 3, 216 * 7 + 42)],
 )
 def test_a_layer_is_free_if_all_of_its_candidates_can_be_kept(eta_max, layer, num_candidates):
-    query = first_query(eta_max)
-    assert (query.layer, query.num_candidates) == (layer, num_candidates)
+    question = first_query(eta_max)
+    assert (question.layer, question.num_candidates) == (layer, num_candidates)
 
 
 def test_short_words_are_voted_on_once():
     protocol = replace(SMALL, eta_max=42)
     state = protocol.initialize()
-    query = protocol.next_query(state)
-    assert query is not None
-    assert len(query.finished) == 6
+    question = protocol.next_question(state)
+    assert question is not None
+    assert len(question.finished) == 6
     votes = Aggregate(
-        tally=np.arange(query.domain_size)[::-1].astype(np.int64), num_reports=800, num_clients=200
+        tally=np.arange(question.domain_size)[::-1].astype(np.int64),
+        num_reports=800,
+        num_clients=200,
     )
-    following = protocol.next_query(protocol.finish_round(state, query, votes))
+    following = protocol.next_question(protocol.finish_round(state, question, votes))
     assert following is not None
     assert len(following.finished) == 0
     assert following.num_candidates == following.num_extensions
@@ -75,7 +77,7 @@ def test_found_words_are_not_missed(population):
     seen = []
     for finished in followed:
         discoveries = protocol.discoveries(finished.state)
-        seen.append(truth.observe(finished.query, finished.state.kept, discoveries))
+        seen.append(truth.observe(finished.question, finished.state.kept, discoveries))
     assert [row.missed_mass for row in seen] == [0.0] * 6
     coverage = [row.coverage for row in seen]
     assert 0 < coverage[0] < coverage[-1] == pytest.approx(1.0)

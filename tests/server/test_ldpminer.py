@@ -8,7 +8,7 @@ import pytest
 
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -34,7 +34,7 @@ def test_both_rounds_ask_everybody_with_half_of_epsilon(baskets):
         candidates=Candidates(WORDS), alphabet="abcdef", keep=3, padded_size=3, local_epsilon=4.0
     )
     rounds = list(fedhh.rounds(protocol, baskets, seed=0))
-    first, second = (each.query for each in rounds)
+    first, second = (each.question for each in rounds)
     assert (first.oracle.name, second.oracle.name) == ("bassily-smith", "sue")
     assert (first.oracle.epsilon, second.oracle.epsilon) == (2.0, 2.0)
     assert (first.cohort.size, second.cohort.size) == (20_000, 20_000)
@@ -87,9 +87,9 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
     protocol = miner(false_discovery_rate=rate).settle(num_clients=20_000, seed=0)
     assert protocol.padded_size == "asked"
     rounds = list(fedhh.rounds(protocol, baskets, seed=0))
-    first, *others = (each.query for each in rounds)
-    assert isinstance(first, SetSizeQuery)
-    assert [type(each) for each in others[:2]] == [PaddedSampleQuery] * 2
+    first, *others = (each.question for each in rounds)
+    assert isinstance(first, SetSizeQuestion)
+    assert [type(each) for each in others[:2]] == [PaddedSampleQuestion] * 2
     # Of 20,000, or of what the validation round leaves of them, a tenth.
     assert first.cohort.size == pytest.approx(2_000 * (0.75 if rate else 1), abs=1)
     last = first.cohort.start + first.cohort.size
@@ -116,8 +116,8 @@ def test_the_size_counts_as_no_further_use_of_a_client(baskets):
 def test_the_loop_refuses_the_size_from_clients_of_other_rounds(baskets):
     class Overlapping(LdpMiner):
         def ask(self, planned, run):
-            query = super().ask(planned, run)
-            return replace(query, cohort=replace(query.cohort, start=0))
+            question = super().ask(planned, run)
+            return replace(question, cohort=replace(question.cohort, start=0))
 
     protocol = miner(kind=Overlapping)
     with pytest.raises(InputError, match=r"Expected Cohort\(start=2000.*as planned"):

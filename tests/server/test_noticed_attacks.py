@@ -13,7 +13,7 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.sentences import noticed
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
@@ -40,24 +40,24 @@ def exceeding(protocol, population, fake_votes):
     protocol = protocol.settle(num_clients=population.num_clients, seed=0)
     executor = InProcessExecutor(ClientWorker(population, seed=1))
     state = protocol.initialize()
-    while (query := protocol.next_query(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
+    while (question := protocol.next_question(state)) is not None:
+        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
         tally = aggregate.tally.copy()
-        if (place := fake_votes(query, state)) is not None:
+        if (place := fake_votes(question, state)) is not None:
             tally[place] += FAKE_VOTES
-        state = protocol.finish_round(state, query, replace(aggregate, tally=tally))
+        state = protocol.finish_round(state, question, replace(aggregate, tally=tally))
     return [summary.num_exceeding for summary in state.history if summary.num_prefixes]
 
 
-def nothing(query, state):
+def nothing(question, state):
     return None
 
 
-def one_layer(query, state):
+def one_layer(question, state):
     """Return the first child of the prefix with the smallest share, in one layer alone."""
-    if query.layer != ATTACKED or not query.num_extensions:
+    if question.layer != ATTACKED or not question.num_extensions:
         return None
-    return int(state.own.shares[:, 0].argmin()) * query.trie.alphabet_size + 1
+    return int(state.own.shares[:, 0].argmin()) * question.trie.alphabet_size + 1
 
 
 class EveryLayer:
@@ -66,13 +66,13 @@ class EveryLayer:
     def __init__(self) -> None:
         self.followed = None
 
-    def __call__(self, query, state):
-        if not query.num_extensions:
+    def __call__(self, question, state):
+        if not question.num_extensions:
             return None
-        size = query.trie.alphabet_size
+        size = question.trie.alphabet_size
         node = 0
         if self.followed is not None:
-            (node,) = np.flatnonzero(query.trie.levels[-1] == self.followed)
+            (node,) = np.flatnonzero(question.trie.levels[-1] == self.followed)
         self.followed = int(node) * size + 1
         return self.followed
 
@@ -92,12 +92,12 @@ def test_shares_are_those_of_the_tries_last_level(population):
     protocol = PROTOCOLS[0].settle(num_clients=population.num_clients, seed=0)
     executor = InProcessExecutor(ClientWorker(population, seed=1))
     state = protocol.initialize()
-    query = protocol.next_query(state)
-    aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
-    state = protocol.finish_round(state, query, aggregate)
+    question = protocol.next_question(state)
+    aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+    state = protocol.finish_round(state, question, aggregate)
     kept = state.own.trie.levels[-1]
-    assert (kept % query.trie.alphabet_size != END).all()
-    oracle = protocol._oracle(query.domain_size)
+    assert (kept % question.trie.alphabet_size != END).all()
+    oracle = protocol._oracle(question.domain_size)
     estimate = oracle.estimate(aggregate.tally[kept], aggregate.num_reports)
     np.testing.assert_allclose(state.own.shares[:, 0], estimate / aggregate.num_clients)
     held = np.clip(estimate, 0, aggregate.num_reports)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.pem import Pem, extensions
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
@@ -68,18 +68,20 @@ def test_no_query_depends_on_an_answer(population):
     state = SMALL.initialize()
     rng = np.random.default_rng(0)
     for group in range(len(SMALL.prefix_lengths)):
-        query = SMALL.next_query(state)
-        blind = SMALL.next_query(replace(SMALL.initialize(), place=group))
-        assert query.oracle == blind.oracle
-        assert query.hash_seed == blind.hash_seed
-        assert query.prefix_length == blind.prefix_length
-        assert query.cohort == blind.cohort
-        messages = query.prefixes.privatize(rng.integers(query.names.num_keys, size=50), rng=rng)
+        question = SMALL.next_question(state)
+        blind = SMALL.next_question(replace(SMALL.initialize(), place=group))
+        assert question.oracle == blind.oracle
+        assert question.hash_seed == blind.hash_seed
+        assert question.prefix_length == blind.prefix_length
+        assert question.cohort == blind.cohort
+        messages = question.prefixes.privatize(
+            rng.integers(question.names.num_keys, size=50), rng=rng
+        )
         aggregate = Aggregate(
             tally=np.zeros(0, dtype=np.int64), num_reports=50, num_clients=50, messages=messages
         )
-        state = SMALL.finish_round(state, query, aggregate)
-    assert SMALL.next_query(state) is None
+        state = SMALL.finish_round(state, question, aggregate)
+    assert SMALL.next_question(state) is None
 
 
 def test_groups_are_disjoint_and_each_client_sends_b_reports(population):
@@ -126,11 +128,11 @@ def test_words_that_are_too_long_take_no_part(population):
 
 
 def test_answers_of_another_query_are_refused():
-    query = SMALL.next_query(SMALL.initialize())
+    question = SMALL.next_question(SMALL.initialize())
     with pytest.raises(ValueError, match="Expected 7 messages for group 1, got 0"):
         SMALL.finish_round(
             SMALL.initialize(),
-            query,
+            question,
             Aggregate(tally=np.zeros(0, dtype=np.int64), num_reports=7, num_clients=7),
         )
 

@@ -129,12 +129,12 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(monkeypat
     first, second = done[0], done[1]
     listed = public_list.listed_words(frozenset(public), settled.symbols, settled.depth + 1)
     sample = public_list.sample_of(listed, longer_than=1)
-    asked = {word.tobytes() for word in first.query.finished}
+    asked = {word.tobytes() for word in first.question.finished}
     assert {word.tobytes() for word in sample} <= asked
-    assert len(asked) == len(first.query.finished)
-    assert {word.tobytes() for word in listed} <= {w.tobytes() for w in second.query.finished}
+    assert len(asked) == len(first.question.finished)
+    assert {word.tobytes() for word in listed} <= {w.tobytes() for w in second.question.finished}
     for each in done:
-        assert len(np.unique(each.query.finished, axis=0)) == len(each.query.finished)
+        assert len(np.unique(each.question.finished, axis=0)) == len(each.question.finished)
     # Nothing is heard of them before, the sample's own votes included.
     fresh = second.before.found
     assert (second.before.own.evidence.num_reports == 0).all()
@@ -152,10 +152,10 @@ def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients)
     public = nobodys(clients, 4_000)
     for seed in range(3):
         _, done = play(monkeypatch, clients, public, seed)
-        sample = done[0].query.finished
+        sample = done[0].question.finished
         assert len(sample) > 300
-        carried = {word.tobytes() for word in done[1].query.finished}
-        longer = [word for word in done[1].query.finished if word[1] != END]
+        carried = {word.tobytes() for word in done[1].question.finished}
+        longer = [word for word in done[1].question.finished if word[1] != END]
         assert not longer
         assert not carried & {word.tobytes() for word in sample}
 
@@ -167,7 +167,7 @@ def test_the_first_query_asks_about_the_list_only_if_the_settings_say_so(monkeyp
     asked = {}
     for change in ({}, {"ask_public_words": False}, {"requery_words": False}, {"ranking": "votes"}):
         settled = replace(PROTOCOL, **change).settle(num_clients=clients.num_clients, seed=0)
-        asked[str(change)] = len(settled.next_query(settled.initialize()).finished)
+        asked[str(change)] = len(settled.next_question(settled.initialize()).finished)
     first, *others = asked.values()
     assert first > 0
     assert others == [0, 0, 0]
@@ -184,15 +184,15 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
         {"ranking": "votes"},
     ):
         _, done = play(monkeypatch, clients, clients.lexicon.words, **change)
-        assert len(done[0].query.finished) == 0
+        assert len(done[0].question.finished) == 0
 
 
 def test_a_list_survives_a_checkpoint_and_stays_within_the_plan(monkeypatch, clients, tmp_path):
     settled, done = play(monkeypatch, clients, clients.lexicon.words)
     save_checkpoint(tmp_path / "state.npz", done[0].after, {})
     again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
-    assert np.array_equal(settled.next_query(again).finished, done[1].query.finished)
+    assert np.array_equal(settled.next_question(again).finished, done[1].question.finished)
     planned = settled.plan.layers
     for each, layer in zip(done, planned, strict=True):
-        assert layer.smallest_domain <= each.query.domain_size <= layer.largest_domain
-    assert planned[0].smallest_domain == done[0].query.domain_size
+        assert layer.smallest_domain <= each.question.domain_size <= layer.largest_domain
+    assert planned[0].smallest_domain == done[0].question.domain_size

@@ -10,7 +10,7 @@ import fedhh
 from fedhh.accounting import account
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_decoding import Decoded, decode, judged_filters
@@ -138,9 +138,9 @@ def test_the_correction_counts_all_candidates_and_not_those_that_were_selected()
     )
     codes = np.arange(10, dtype=np.uint16)[:, None]
     protocol = Rappor(candidates=Candidates(WORDS), clients_per_layer=100, hash_seed=1)
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     none = Aggregate.empty(0)
-    heard = judged_filters(query, REPORTS, none, decoded, codes, familywise_error=0.05)
+    heard = judged_filters(question, REPORTS, none, decoded, codes, familywise_error=0.05)
     found = heard.found
     assert heard.threshold_estimate == 30.0
     assert found.codes.ravel().tolist() == [7, 2]

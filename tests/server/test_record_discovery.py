@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.bitstogram import Bitstogram, likeliest_strings
 from fedhh.server.treehist import TreeHist
 from fedhh.validation import InputError
@@ -78,9 +78,9 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     "protocol", thinned([BITS, replace(TREE, noise_prefixes=1e9)]), ids=["bitstogram", "treehist"]
 )
 def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monkeypatch):
-    query = protocol.records()
+    question = protocol.records()
     answers = Aggregate(
-        tally=np.random.default_rng(0).integers(50, 90, query.tally_size),
+        tally=np.random.default_rng(0).integers(50, 90, question.tally_size),
         num_reports=500,
         num_clients=500,
     )
@@ -92,7 +92,7 @@ def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monk
             return keep(support)
 
         monkeypatch.setattr(type(protocol), "credible", credible)
-        (summary,) = protocol.finish_round(protocol.initialize(), query, answers).history
+        (summary,) = protocol.finish_round(protocol.initialize(), question, answers).history
         return summary
 
     everything = summary_of(lambda support: np.argsort(-support))
@@ -168,12 +168,12 @@ def test_buckets_are_the_square_root_of_the_contributions():
 
 @BOTH
 def test_both_reports_share_the_budget(protocol):
-    query = protocol.records()
-    assert (query.word_oracle.epsilon, query.fragment_oracle.epsilon) == (4.0, 4.0)
+    question = protocol.records()
+    assert (question.word_oracle.epsilon, question.fragment_oracle.epsilon) == (4.0, 4.0)
     other = replace(protocol, word_share=0.25).plan
     assert [spec.epsilon for spec in other.randomizers] == [2.0, 6.0]
     assert math.isclose(other.local_epsilon, 8.0)
-    assert query.word_oracle.params["hash_seed"] != query.fragment_oracle.params["hash_seed"]
+    assert question.word_oracle.params["hash_seed"] != question.fragment_oracle.params["hash_seed"]
 
 
 @pytest.mark.parametrize(

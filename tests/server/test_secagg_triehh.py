@@ -19,7 +19,7 @@ from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.plans.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
-from fedhh.queries.noise_shares import NoiseShares, noise_of
+from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.statistics import distribution_p_value
@@ -80,17 +80,17 @@ def test_sums_modulo_m_follow_their_exact_distribution(name):
     # Noise of two or more in modulus 7 wraps around all the time.
     protocol = replace(SMALL, noise=name, noise_std=3.0, eta_max=400)
     settled = protocol.settle(num_clients=CLIENTS, seed=0)
-    query = replace(settled.next_query(settled.initialize()), modulus=7)
+    question = replace(settled.next_question(settled.initialize()), modulus=7)
     drawn, known = [], []
     for seed in range(8):
         worker = ClientWorker(small_population(CLIENTS), seed=seed)
-        aggregate = worker.answer(query, range(query.cohort.num_blocks)).aggregate
+        aggregate = worker.answer(question, range(question.cohort.num_blocks)).aggregate
         silent = worker.answer(
-            replace(query, noise=noise_of(name, 0.05)), range(query.cohort.num_blocks)
+            replace(question, noise=noise_of(name, 0.05)), range(question.cohort.num_blocks)
         ).aggregate
         # At this little noise hardly any sum has any, and none of more than one.
-        drawn.append(query.sums(aggregate))
-        known.append(silent.tally[: query.num_candidates])
+        drawn.append(question.sums(aggregate))
+        known.append(silent.tally[: question.num_candidates])
     sums, counts = np.concatenate(drawn), np.concatenate(known)
     empty = sums[counts == 0]
     assert len(empty) > 1_500
@@ -115,9 +115,9 @@ def test_the_modulus_leaves_room_for_all_votes_and_all_noise():
     assert settled.least_modulus <= settled.modulus < 2 * settled.least_modulus
     assert settled.modulus.bit_count() == 1
     # The vector of a layer, of so many bits for each candidate.
-    query = settled.next_query(settled.initialize())
-    upload = query.report_bits * query.max_items
-    assert upload == pytest.approx(query.num_candidates * math.log2(settled.modulus))
+    question = settled.next_question(settled.initialize())
+    upload = question.report_bits * question.max_items
+    assert upload == pytest.approx(question.num_candidates * math.log2(settled.modulus))
 
 
 @pytest.mark.parametrize("unit", thinned(["item", "user"]))
@@ -294,12 +294,12 @@ def test_what_does_not_fit_the_population_is_refused_before_anything_runs(change
 
 def test_a_query_with_less_noise_or_another_modulus_is_refused():
     settled = SMALL.settle(num_clients=CLIENTS, seed=0)
-    query = settled.next_query(settled.initialize())
-    settled.plan.check_query(query)
+    question = settled.next_question(settled.initialize())
+    settled.plan.check_question(question)
     with pytest.raises(InputError, match="as planned, got Disc"):
-        settled.plan.check_query(replace(query, noise=noise_of("discrete-laplace", 0.1)))
+        settled.plan.check_question(replace(question, noise=noise_of("discrete-laplace", 0.1)))
     with pytest.raises(InputError, match="as planned, got 8"):
-        settled.plan.check_query(replace(query, modulus=8))
+        settled.plan.check_question(replace(question, modulus=8))
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -307,16 +307,16 @@ def test_an_audit_of_votes_refutes_half_the_noise(name):
     protocol = replace(SMALL, noise=name, delta=1e-3)
     settled = protocol.settle(num_clients=CLIENTS, seed=0)
     claimed = settled.plan.epsilon("item", 1e-3)
-    query = settled.next_query(settled.initialize())
+    question = settled.next_question(settled.initialize())
     # Words that no client holds, so that every candidate is one draw of the noise.
     pairs = itertools.product(LETTERS, repeat=3)
     codes = settled.symbols.encode(["".join(each) for each in pairs], width=7)
-    query = replace(query, trie=PrefixTrie.empty(7), finished=np.repeat(codes, 300, axis=0))
+    question = replace(question, trie=PrefixTrie.empty(7), finished=np.repeat(codes, 300, axis=0))
     worker = ClientWorker(small_population(CLIENTS, num_words=40), seed=0)
 
     def audited(std: float) -> float:
-        asked = replace(query, noise=noise_of(name, std))
-        sums = asked.sums(worker.answer(asked, range(query.cohort.num_blocks)).aggregate)
+        asked = replace(question, noise=noise_of(name, std))
+        sums = asked.sums(worker.answer(asked, range(question.cohort.num_blocks)).aggregate)
         sums = sums[np.abs(sums) < 40]
         # Of two candidates, a client holds the first, or the second.
         noise = sums[: len(sums) // 4 * 4].reshape(2, 2, -1)

@@ -48,8 +48,8 @@ def test_defaults_are_apples_deployment():
     assert (protocol.word_oracle, protocol.fragment_oracle) == ("cms", "cms")
     assert protocol.plan.local_epsilon == 8.0
     # Two sketch reports of 1024 + 11 bits, and one of five positions.
-    query = protocol.next_query(protocol.initialize())
-    assert query.report_bits == 2 * (1024 + 11) + 3
+    question = protocol.next_question(protocol.initialize())
+    assert question.report_bits == 2 * (1024 + 11) + 3
 
 
 @pytest.mark.slow("::test_estimates_are_within_five_standard_deviations_of_the_truth")
@@ -151,7 +151,7 @@ def test_words_are_cut_by_count_and_by_z(population):
     assert 0 < kept < len(many)
     assert significant.words == many.words[:kept]
     (summary,) = final_state(loose, population).history
-    words = loose.next_query(loose.initialize()).words
+    words = loose.next_question(loose.initialize()).words
     spread = np.sqrt(words.variance(0, summary.num_reports))
     assert many.estimate[kept - 1] >= 1.9 * spread
     assert many.estimate[kept] < 2.1 * spread
@@ -161,9 +161,9 @@ def test_words_are_cut_by_count_and_by_z(population):
 
 
 def test_hash_functions_belong_to_the_hash_seed():
-    first = SMALL.next_query(SMALL.initialize())
-    again = replace(SMALL).next_query(SMALL.initialize())
-    other = replace(SMALL, hash_seed=1).next_query(SMALL.initialize())
+    first = SMALL.next_question(SMALL.initialize())
+    again = replace(SMALL).next_question(SMALL.initialize())
+    other = replace(SMALL, hash_seed=1).next_question(SMALL.initialize())
     assert first.word_oracle == again.word_oracle
     assert first.puzzle == again.puzzle
     assert first.word_oracle != other.word_oracle
@@ -193,7 +193,7 @@ def test_settled_protocols_have_the_hash_seed_of_their_run():
 )
 def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
     def first_query(seed, protocol):
-        return repr(next(fedhh.rounds(protocol, population, seed=seed)).query)
+        return repr(next(fedhh.rounds(protocol, population, seed=seed)).question)
 
     drawn = first_query(1, protocol)
     assert drawn == first_query(1, protocol)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.queries.base import Aggregate
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, amplified, singletons
+from fedhh.questions.base import Aggregate
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion, amplified, singletons
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
     oracle_of_sample,
@@ -50,8 +50,8 @@ def population_of(sets):
     )
 
 
-def query_of(
-    kind=PaddedSampleQuery, *, size, epsilon=1.0, oracle="grr", itemsets=None, many=4,
+def question_of(
+    kind=PaddedSampleQuestion, *, size, epsilon=1.0, oracle="grr", itemsets=None, many=4,
     **fields,
 ):  # fmt: skip
     return kind(
@@ -62,11 +62,11 @@ def query_of(
     )  # fmt: skip
 
 
-def drawn(query, sets):
+def drawn(question, sets):
     """Return how many clients draw each value."""
     worker = ClientWorker(population_of(sets), seed=5)
-    asked = NoiseFreeQuery.of(query, query.cohort)
-    return worker.answer(asked, range(query.cohort.num_blocks)).aggregate.tally
+    asked = NoiseFreeQuestion.of(question, question.cohort)
+    return worker.answer(asked, range(question.cohort.num_blocks)).aggregate.tally
 
 
 def value_distribution(held, padded, num_candidates):
@@ -80,7 +80,7 @@ def value_distribution(held, padded, num_candidates):
 @pytest.mark.parametrize("held", [(), (1,), (0, 2), (0, 1, 3), (0, 1, 2, 3), (2, 4)])
 def test_a_client_draws_from_its_padded_set_uniformly(held):
     size = 3_000
-    tally = drawn(query_of(size=size, padded_size=3), [held] * size)
+    tally = drawn(question_of(size=size, padded_size=3), [held] * size)
     distribution = value_distribution(
         [value for value in held if value < len(WORDS)], 3, len(WORDS)
     )
@@ -117,10 +117,10 @@ def test_a_report_of_a_padded_set_has_exactly_epsilon(epsilon, padded):
 
 
 def test_a_query_says_the_privacy_of_the_client_and_not_of_its_randomizer():
-    query = query_of(size=10, padded_size=4, epsilon=1.5)
-    assert query.local_epsilon == 1.5
-    assert query.randomizer.epsilon == pytest.approx(math.log(4 * math.expm1(1.5) + 1))
-    assert query_of(size=10, padded_size=4, oracle="olh").randomizer.epsilon == 1.0
+    question = question_of(size=10, padded_size=4, epsilon=1.5)
+    assert question.local_epsilon == 1.5
+    assert question.randomizer.epsilon == pytest.approx(math.log(4 * math.expm1(1.5) + 1))
+    assert question_of(size=10, padded_size=4, oracle="olh").randomizer.epsilon == 1.0
     assert amplified(1000.0, 8) == pytest.approx(1000 + math.log(8))
 
 
@@ -137,14 +137,14 @@ def test_the_oracle_is_that_with_the_smaller_variance(padded, epsilon):
 
 def test_sizes_of_sets_are_counted_and_noise_is_not():
     sets = [(0, 4)] * 300 + [(0, 1)] * 500 + [()] * 200
-    query = query_of(SetSizeQuery, size=1_000)
-    assert drawn(query, sets).tolist() == [200, 300, 500, 0, 0]
-    oracle = query.randomizer
+    question = question_of(SetSizeQuestion, size=1_000)
+    assert drawn(question, sets).tolist() == [200, 300, 500, 0, 0]
+    oracle = question.randomizer
 
     def sizes_of(estimates):
         tally = np.rint(1_000 * oracle.q + np.array(estimates) * (oracle.p - oracle.q))
         tally = tally.astype(np.int64)
-        return set_sizes(query, Aggregate(tally=tally, num_reports=1_000, num_clients=1_000))
+        return set_sizes(question, Aggregate(tally=tally, num_reports=1_000, num_clients=1_000))
 
     assert sizes_of([200, 300, 500, 0, 0]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
     # What comes after all holders is noise; what goes below 0 is, too.
@@ -158,14 +158,14 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
 
 def test_a_size_that_only_noise_shows_is_hardly_ever_taken_for_the_largest():
     """One in six draws misses the true sum by a standard error or more; sizes must not grow."""
-    query = query_of(SetSizeQuery, size=2_000, epsilon=1.0, oracle="oue", many=40)
-    oracle, rng = query.randomizer, np.random.default_rng(6)
+    question = question_of(SetSizeQuestion, size=2_000, epsilon=1.0, oracle="oue", many=40)
+    oracle, rng = question.randomizer, np.random.default_rng(6)
     held = np.array([20, 380, 800, 600, 200, *[0] * 36])
     lengths = []
     for _ in range(400):
         support = rng.binomial(held, oracle.p) + rng.binomial(2_000 - held, oracle.q)
         tally = Aggregate(tally=support, num_reports=2_000, num_clients=2_000)
-        sizes = set_sizes(query, tally)
+        sizes = set_sizes(question, tally)
         assert sizes.sum() == pytest.approx(2_000)
         assert (sizes >= 0).all()
         lengths.append(padded_size(sizes))
@@ -184,12 +184,12 @@ def test_padding_leaves_nine_of_ten_sets_whole():
 
 def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
     # 900 clients hold one word, 100 hold three; with L = 1 two of three are lost.
-    query = query_of(size=1_000, padded_size=1, epsilon=12.0)
+    question = question_of(size=1_000, padded_size=1, epsilon=12.0)
     sampled = np.array([900 + 33, 34, 33, 0, 0])
-    tally = np.rint(query.randomizer.q * 1_000 + sampled).astype(np.int64)
+    tally = np.rint(question.randomizer.q * 1_000 + sampled).astype(np.int64)
     aggregate = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
     sizes = np.array([0, 90.0, 0, 10, 0])
-    plain, corrected = (sample_counts(query, aggregate, each) for each in (None, sizes))
+    plain, corrected = (sample_counts(question, aggregate, each) for each in (None, sizes))
     assert plain.estimate == pytest.approx(sampled[:4], abs=0.1)
     assert corrected.estimate.sum() == pytest.approx(1_200, abs=0.5)
     assert corrected.variance == pytest.approx(plain.variance * 1.2**2, rel=1e-3)
@@ -197,25 +197,27 @@ def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
 
 def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     size = 500
-    query = query_of(size=size, padded_size=2, epsilon=4.0)
+    question = question_of(size=size, padded_size=2, epsilon=4.0)
     population = population_of([(0,)] * 300 + [()] * 200)
     estimates = []
     for seed in range(120):
-        answer = ClientWorker(population, seed=seed).answer(query, range(query.cohort.num_blocks))
-        counts = sample_counts(query, answer.aggregate)
+        answer = ClientWorker(population, seed=seed).answer(
+            question, range(question.cohort.num_blocks)
+        )
+        counts = sample_counts(question, answer.aggregate)
         estimates.append(counts.estimate[0])
     spread = float(counts.variance[0])
     assert np.mean(estimates) == pytest.approx(300, abs=5 * math.sqrt(spread / 120))
     # The variance of 120 draws is off by so much but once in 10^5.
     assert 0.5 < np.var(estimates) / spread < 1.6
     # Without sampling it would be off.
-    assert query.randomizer.variance(150, size) * 4 < spread / 3
+    assert question.randomizer.variance(150, size) * 4 < spread / 3
 
 
 def test_candidates_may_be_several_words_of_which_a_client_has_all():
     itemsets = np.array([[0, 1, -1], [0, 1, 2], [3, -1, -1]])
-    query = query_of(SetSizeQuery, size=4, itemsets=itemsets)
-    assert drawn(query, [(0, 1), (0, 1, 2, 3), (1, 2), (3,)]).tolist() == [1, 2, 0, 1]
+    question = question_of(SetSizeQuestion, size=4, itemsets=itemsets)
+    assert drawn(question, [(0, 1), (0, 1, 2, 3), (1, 2), (3,)]).tolist() == [1, 2, 0, 1]
 
 
 @pytest.fixture(scope="module")
@@ -256,11 +258,11 @@ def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_let
 
 def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
     size = 4_000
-    query = query_of(size=size, padded_size=1, epsilon=2.0, oracle="pgr")
+    question = question_of(size=size, padded_size=1, epsilon=2.0, oracle="pgr")
     population = population_of([(0,)] * 3_000 + [(3,)] * 1_000)
-    answer = ClientWorker(population, seed=1).answer(query, range(query.cohort.num_blocks))
-    assert query.tally_size > query.domain_size
-    counts = sample_counts(query, answer.aggregate)
+    answer = ClientWorker(population, seed=1).answer(question, range(question.cohort.num_blocks))
+    assert question.tally_size > question.domain_size
+    counts = sample_counts(question, answer.aggregate)
     error = counts.estimate - [3_000, 0, 0, 1_000]
     assert (np.abs(error) < 6 * np.sqrt(counts.variance)).all()
 
@@ -298,9 +300,9 @@ def test_groups_are_disjoint_shares_of_all_clients():
         assert shares.group_sizes == (1, 1, 1)
     report = privacy_of_run(
         settled,
-        [settled.finish_round(settled.initialize(), query := settled.next_query(
+        [settled.finish_round(settled.initialize(), question := settled.next_question(
             settled.initialize()), Aggregate(
-                tally=np.ones(query.tally_size, dtype=np.int64), num_reports=4_000,
+                tally=np.ones(question.tally_size, dtype=np.int64), num_reports=4_000,
                 num_clients=4_000)).history[0]],
         num_clients=10_000,
     )  # fmt: skip
@@ -317,11 +319,11 @@ def test_the_last_group_is_corrected_for_the_sizes_that_the_second_reported():
     # Members, sizes from 0, members: 920 hold one word and 80 three, so that L is 1, two words of
     # each of the 80 are lost, and each report stands for 1 + 160 / 1,000.
     for truth in ([400, 300, 200, 100, 0], [0, 920, 0, 80, 0], [900, 60, 40, 0, 0]):
-        query = protocol.next_query(state)
-        oracle = query.randomizer
+        question = protocol.next_question(state)
+        oracle = question.randomizer
         tally = np.rint(1_000 * oracle.q + np.array(truth) * (oracle.p - oracle.q))
         answers = Aggregate(tally=tally.astype(int), num_reports=1_000, num_clients=1_000)
-        state = protocol.finish_round(state, query, answers)
+        state = protocol.finish_round(state, question, answers)
     assert padded_size(state.own.sizes) == 1
     found = protocol.discoveries(state)
     assert found.words == [WORDS[0], WORDS[1], WORDS[2]]

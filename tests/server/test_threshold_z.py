@@ -12,8 +12,8 @@ from fedhh.experiments.report.layer_figures import draw_trie
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.sums import NoisySumQuery
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.sums import NoisySumQuestion
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
@@ -76,20 +76,22 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
             assert summary.threshold == 0
         else:
             assert summary.threshold_estimate == 0
-        if not decided_by_votes or not isinstance(past.query, PrefixQuery):
+        if not decided_by_votes or not isinstance(past.question, PrefixQuestion):
             continue
         stated += 1
-        if isinstance(past.query, NoisySumQuery):
-            part = past.query.part(past.aggregate.num_clients)
-            tails = past.query.noise.distribution(part).tails
+        if isinstance(past.question, NoisySumQuestion):
+            part = past.question.part(past.aggregate.num_clients)
+            tails = past.question.noise.distribution(part).tails
             assert summary.threshold_z == pytest.approx(norm.isf(tails[summary.threshold]))
-            assert (past.query.sums(past.aggregate) >= summary.threshold).sum() == summary.num_kept
+            assert (
+                past.question.sums(past.aggregate) >= summary.threshold
+            ).sum() == summary.num_kept
             continue
-        oracle = make_pure_oracle(past.query.oracle, past.query.domain_size)
+        oracle = make_pure_oracle(past.question.oracle, past.question.domain_size)
         fewer = binom.logsf(summary.threshold - 1, past.aggregate.num_reports, oracle.q)
         if fewer > -600:
             assert summary.threshold_z == pytest.approx(norm.isf(math.exp(fewer)), rel=1e-6)
-        votes = past.aggregate.tally[: past.query.num_candidates]
+        votes = past.aggregate.tally[: past.question.num_candidates]
         assert (votes >= summary.threshold).sum() >= summary.num_kept
     assert stated or name not in {"ldp-triehh", "bitstogram"}
 

@@ -11,7 +11,7 @@ from scipy.stats import binom, hypergeom
 from fedhh.clients.answers.prefixes import draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -56,7 +56,7 @@ def test_words_are_found_in_the_round_of_their_end_symbol_and_the_run_stops_when
     rounds_of = dict(zip(discovered.words, discovered.layer.tolist(), strict=True))
     assert rounds_of == {"c": 2, "ab": 3}
     assert len(state.history) == 3
-    assert protocol.next_query(state) is None
+    assert protocol.next_question(state) is None
 
 
 def test_the_longest_words_are_found_and_longer_ones_are_not():
@@ -171,15 +171,15 @@ def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
     population = one_word_each(PREFIXES)
     protocol = TrieHH(alphabet=LETTERS, clients_per_layer=80, threshold=4, depth=3)
     clients = Recording(population)
-    query = protocol.next_query(protocol.initialize())
-    answer = ClientWorker(clients, seed=5).answer(query, range(query.cohort.num_blocks))
+    question = protocol.next_question(protocol.initialize())
+    answer = ClientWorker(clients, seed=5).answer(question, range(question.cohort.num_blocks))
     assert len(clients.asked) == 80
     words = [population.lexicon.words[w] for w in population.block(clients.asked).word_ids]
     expected = Counter(word[0] for word in words)
     tally = answer.aggregate.tally
     got = {LETTERS[i - 1]: int(tally[i]) for i in range(1, 7) if tally[i]}
     assert got == expected
-    assert tally[query.dummy] == 0
+    assert tally[question.dummy] == 0
 
 
 def test_bad_settings_and_small_populations_are_refused():
@@ -187,6 +187,6 @@ def test_bad_settings_and_small_populations_are_refused():
         replace(SMALL, threshold=0)
     with pytest.raises(InputError, match="clients_per_layer <= 1999"):
         SMALL.check_population(1_999)
-    query = SMALL.next_query(SMALL.initialize())
+    question = SMALL.next_question(SMALL.initialize())
     with pytest.raises(ValueError, match="tally of 8 numbers for pass 1, layer 1, got 3"):
-        SMALL.finish_round(SMALL.initialize(), query, Aggregate.empty(3))
+        SMALL.finish_round(SMALL.initialize(), question, Aggregate.empty(3))

@@ -19,7 +19,7 @@ from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.run import run_config
 from fedhh.plans.noisy_histogram import histogram_release
-from fedhh.queries.base import Aggregate
+from fedhh.questions.base import Aggregate
 from fedhh.server.tee_histogram import publish
 from fedhh.testing import small_population
 from fedhh.testing.checks import holdings
@@ -40,11 +40,11 @@ PROTOCOLS = {
 
 
 def asked(protocol, population, seed=1):
-    """Return the first query of a run, and its answer."""
+    """Return the first question of a run, and its answer."""
     settled = protocol.settle(num_clients=population.num_clients, seed=seed)
-    query = settled.next_query(settled.initialize())
+    question = settled.next_question(settled.initialize())
     worker = ClientWorker(population, seed=seed)
-    return settled, query, worker.answer(query, range(query.cohort.num_blocks)).aggregate
+    return settled, question, worker.answer(question, range(question.cohort.num_blocks)).aggregate
 
 
 def two_words(num_clients: int):
@@ -84,8 +84,8 @@ def test_estimates_are_of_contributors_and_within_their_errors(name):
 
 
 def test_weights_are_one_over_the_root_of_a_clients_words():
-    _, query, aggregate = asked(PROTOCOLS["weighted-gaussian"], two_words(1_000))
-    rows = {(row[0], row[-2]): row[-1] for row in query.merged(aggregate.messages).tolist()}
+    _, question, aggregate = asked(PROTOCOLS["weighted-gaussian"], two_words(1_000))
+    rows = {(row[0], row[-2]): row[-1] for row in question.merged(aggregate.messages).tolist()}
     a, b = 1, 2
     assert rows == {(a, 1): 500, (a, 2): 500, (b, 2): 500}
     result = fedhh.simulate(PROTOCOLS["weighted-gaussian"], two_words(4_000), seed=0)
@@ -99,14 +99,14 @@ def test_later_rounds_leave_out_what_was_found():
     protocol = PROTOCOLS["dp-sips"].settle(num_clients=3_000, seed=4)
     state = protocol.initialize()
     asked_in = []
-    while (query := protocol.next_query(state)) is not None:
+    while (question := protocol.next_question(state)) is not None:
         clients = Recording(population)
-        answer = ClientWorker(clients, seed=4).answer(query, range(query.cohort.num_blocks))
+        answer = ClientWorker(clients, seed=4).answer(question, range(question.cohort.num_blocks))
         before = set(protocol.discoveries(state).words)
         sent = protocol.symbols.decode(answer.aggregate.messages[:, :6].astype(np.uint16))
         assert before.isdisjoint(sent)
         assert len(clients.asked) == 3_000
-        state = protocol.finish_round(state, query, answer.aggregate)
+        state = protocol.finish_round(state, question, answer.aggregate)
         asked_in.append(len(before))
     assert asked_in[0] == 0 < asked_in[-1]
     assert len(state.history) == 3
@@ -165,9 +165,9 @@ def test_what_is_published_has_the_stated_distribution(noise, min_contributors):
 def test_no_query_lets_who_reads_it_compute_the_noise(name):
     protocol = replace(PROTOCOLS[name], length=30).settle(num_clients=3_000, seed=77)
     assert protocol.noise_seed == 77
-    query = protocol.next_query(protocol.initialize())
-    told = {int(value) for _, value in holdings(query, "query") if isinstance(value, int)}
-    assert query.hash_seed in told
+    question = protocol.next_question(protocol.initialize())
+    told = {int(value) for _, value in holdings(question, "question") if isinstance(value, int)}
+    assert question.hash_seed in told
     assert 77 not in told
     planned = protocol.plan.layers[0]
     drawn = protocol.noise_of(planned).normal(size=100)
@@ -264,23 +264,23 @@ def test_a_threshold_too_low_for_any_epsilon_states_none():
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_answers_of_another_query_and_too_few_clients_are_refused(name):
     protocol = PROTOCOLS[name].settle(num_clients=3_000, seed=0)
-    query = protocol.next_query(protocol.initialize())
-    with pytest.raises(ValueError, match=f"messages of {query.message_size} numbers, got None"):
-        protocol.finish_round(protocol.initialize(), query, Aggregate.empty(0))
+    question = protocol.next_question(protocol.initialize())
+    with pytest.raises(ValueError, match=f"messages of {question.message_size} numbers, got None"):
+        protocol.finish_round(protocol.initialize(), question, Aggregate.empty(0))
     with pytest.raises(InputError, match="clients_per_layer <= 2999"):
         protocol.check_population(2_999)
 
 
 def test_rows_about_one_word_are_added_up_in_any_order():
-    _, query, aggregate = asked(PROTOCOLS["dp-sips"], small_population(3_000))
+    _, question, aggregate = asked(PROTOCOLS["dp-sips"], small_population(3_000))
     rows = aggregate.messages
     twice = np.concatenate([rows[::-1], rows])
-    merged = query.merged(twice)
-    assert (merged[:, :-1] == query.merged(rows)[:, :-1]).all()
-    assert (merged[:, -1] == 2 * query.merged(rows)[:, -1]).all()
+    merged = question.merged(twice)
+    assert (merged[:, :-1] == question.merged(rows)[:, :-1]).all()
+    assert (merged[:, -1] == 2 * question.merged(rows)[:, -1]).all()
     kinds = {tuple(row) for row in merged[:, :-1].tolist()}
     assert len(kinds) == len(merged)
-    assert query.merged(rows[:0]).shape == (0, query.message_size)
+    assert question.merged(rows[:0]).shape == (0, question.message_size)
 
 
 @pytest.mark.parametrize("name", thinned(PROTOCOLS))

@@ -16,7 +16,7 @@ from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.sentences import privacy_sentence, sentence
 from fedhh.plans.noise_privacy import noise_epsilon
-from fedhh.queries.noise_shares import NoiseShares, noise_of
+from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.two_servers import TwoServers
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
@@ -176,7 +176,7 @@ def test_a_configuration_runs_it_whole(tmp_path):
 
 def test_a_query_with_less_noise_is_refused():
     protocol = settled()
-    query = protocol.next_query(protocol.initialize())
-    protocol.plan.check_query(query)
+    question = protocol.next_question(protocol.initialize())
+    protocol.plan.check_question(question)
     with pytest.raises(InputError, match="as planned, got Disc"):
-        protocol.plan.check_query(replace(query, noise=noise_of("discrete-laplace", 0.1)))
+        protocol.plan.check_question(replace(question, noise=noise_of("discrete-laplace", 0.1)))

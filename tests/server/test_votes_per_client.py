@@ -124,14 +124,14 @@ def test_such_a_run_claims_its_local_epsilon_against_all(population):
 
 def test_a_plan_of_votes_of_reports_refuses_to_count_clients(population):
     settled = SMALL.settle(num_clients=population.num_clients, seed=0)
-    query = settled.next_query(settled.initialize())
-    settled.plan.check_query(query)
+    question = settled.next_question(settled.initialize())
+    settled.plan.check_question(question)
     for plan, asked in (
-        (replace(settled.plan, votes_per_client="all"), query),
-        (settled.plan, replace(query, votes_per_client="all")),
+        (replace(settled.plan, votes_per_client="all"), question),
+        (settled.plan, replace(question, votes_per_client="all")),
     ):
         with pytest.raises(InputError, match="Expected votes_per_client="):
-            plan.check_query(asked)
+            plan.check_question(asked)
 
 
 def test_what_has_no_known_distribution_is_refused(population):
@@ -144,4 +144,4 @@ def test_what_has_no_known_distribution_is_refused(population):
         InProcessExecutor(ClientWorker(population, seed=0)), seed=0
     )
     with pytest.raises(InputError, match="exact-tally"):
-        list(executor.answer(settled.next_query(settled.initialize())))
+        list(executor.answer(settled.next_question(settled.initialize())))

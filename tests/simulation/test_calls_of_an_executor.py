@@ -13,7 +13,7 @@ from functools import reduce
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
@@ -133,7 +133,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     ray = types.SimpleNamespace(get=lambda call: call.result(), wait=wait)
     monkeypatch.setattr(executor_module, "ray", ray)
-    monkeypatch.setattr(executor_module, "stored", lambda query: query)
+    monkeypatch.setattr(executor_module, "stored", lambda question: question)
     monkeypatch.setattr(executor_module, "_CLIENTS_PER_CALL", 1)
 
 
@@ -226,7 +226,7 @@ def test_answers_that_count_a_client_twice_end_the_run(monkeypatch: pytest.Monke
 
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, query, blocks, progress=None, *, onto=None):
+        def answer(self, question, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
     actors = Actors(1)

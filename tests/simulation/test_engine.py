@@ -12,7 +12,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom_filters import BitResponse
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.rappor import Rappor
@@ -39,28 +39,28 @@ def asking(base, change, **settings):
 
     @dataclass(frozen=True, kw_only=True)
     class Otherwise(base):
-        def next_query(self, state):
-            query = super().next_query(state)
-            return query and change(query)
+        def next_question(self, state):
+            question = super().next_question(state)
+            return question and change(question)
 
     return Otherwise(**settings)
 
 
 def in_last_layer(**changes):
-    """Return what changes the query of the last layer."""
-    return lambda query: replace(query, **changes) if query.layer == LAST else query
+    """Return what changes the question of the last layer."""
+    return lambda question: replace(question, **changes) if question.layer == LAST else question
 
 
 class Listening(InProcessExecutor):
-    """Keeps the queries that reach clients."""
+    """Keeps the questions that reach clients."""
 
     def __init__(self):
         super().__init__(ClientWorker(POPULATION, seed=1))
         self.heard = []
 
-    def answer(self, query, progress=None):
-        self.heard.append(query)
-        return super().answer(query, progress)
+    def answer(self, question, progress=None):
+        self.heard.append(question)
+        return super().answer(question, progress)
 
 
 EXCEEDS = {
@@ -93,18 +93,18 @@ def test_a_query_beyond_the_plan_is_not_sent(case):
     with pytest.raises(InputError, match=message):
         list(engine.rounds(protocol, executor))
     # The layers before were as planned.
-    assert [query.layer for query in executor.heard] == [1, 2, 3, 4, 5]
+    assert [question.layer for question in executor.heard] == [1, 2, 3, 4, 5]
 
 
 def test_what_is_as_planned_is_sent():
     executor = Listening()
     list(engine.rounds(asking(LdpTrieHH, in_last_layer(pad=True), **TRIE), executor))
-    assert [query.layer for query in executor.heard] == [1, 2, 3, 4, 5, 6]
+    assert [question.layer for question in executor.heard] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_round_before_a_resume_does_not_take_place_again():
     first, *_ = engine.rounds(LdpTrieHH(**TRIE), Listening())
-    again = asking(LdpTrieHH, lambda query: first.query, **TRIE)
+    again = asking(LdpTrieHH, lambda question: first.question, **TRIE)
     executor = Listening()
     with pytest.raises(InputError, match="each round once, got pass 1, layer 1 again"):
         list(engine.rounds(again, executor, state=first.state))
@@ -113,7 +113,7 @@ def test_a_round_before_a_resume_does_not_take_place_again():
 
 @dataclass(frozen=True, kw_only=True)
 class KeepsAll(LdpTrieHH):
-    def keep(self, votes, noise, query):
+    def keep(self, votes, noise, question):
         return np.arange(len(votes)), 0
 
 
@@ -147,26 +147,26 @@ KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)
 OTHERS = {
     "sfp": asking(
         Sfp,
-        lambda query: replace(query, fragment_oracle=less_private(query.fragment_oracle)),
+        lambda question: replace(question, fragment_oracle=less_private(question.fragment_oracle)),
         **SFP,
     ),
     "rappor": asking(
         Rappor,
-        lambda query: replace(
-            query,
+        lambda question: replace(
+            question,
             reports=replace(
-                query.reports, response=BitResponse.of_one_report(9.0, num_hashes=2)
+                question.reports, response=BitResponse.of_one_report(9.0, num_hashes=2)
             ),
         ),
         **KNOWN,
         bloom_bits=32,
         bloom_cohorts=8,
     ),
-    "svim": asking(Svim, lambda query: replace(query, epsilon=9.0), **KNOWN, keep=5),
+    "svim": asking(Svim, lambda question: replace(question, epsilon=9.0), **KNOWN, keep=5),
     "blender": asking(
         Blender,
-        lambda query: (
-            query if query.layer < 3 else replace(query, oracle=less_private(query.oracle))
+        lambda question: (
+            question if question.layer < 3 else replace(question, oracle=less_private(question.oracle))
         ),
         alphabet=LETTERS,
         opt_in_share=0.5,
@@ -185,7 +185,7 @@ def test_every_kind_of_query_is_held_to_its_epsilon(name):
 def test_a_sample_larger_than_central_triehh_states_is_not_drawn():
     larger = asking(
         TrieHH,
-        lambda query: replace(query, cohort=replace(query.cohort, size=1_000)),
+        lambda question: replace(question, cohort=replace(question.cohort, size=1_000)),
         alphabet=LETTERS, clients_per_layer=150, threshold=8, depth=3,
     )  # fmt: skip
     with pytest.raises(InputError, match=r"size=150.*got .*size=1000"):

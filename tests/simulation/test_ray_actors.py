@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.answers import prefixes
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -71,8 +71,8 @@ def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_o
     with closing(RayActors(2, "", warm_up=Fatal(marker))) as actors:
         first = list(actors.clients)
         executor = RayExecutor(worker(), actors=actors)
-        query = PROTOCOL.next_query(PROTOCOL.initialize())
-        list(executor.answer(query))
+        question = PROTOCOL.next_question(PROTOCOL.initialize())
+        list(executor.answer(question))
         replaced = [a is not b for a, b in zip(first, executor.clients, strict=True)]
         found = estimates(executor)
         assert actors.clients == []  # which the executor closed
@@ -95,7 +95,7 @@ def test_a_warm_up_loads_the_kernels_of_real_answers(monkeypatch):
     warm_up()
     warmed_up = set(seen)
     assert len(warmed_up) == 2
-    query = PROTOCOL.next_query(PROTOCOL.initialize())
-    for asked in (query, NoiseFreeQuery.of(query, query.cohort)):
+    question = PROTOCOL.next_question(PROTOCOL.initialize())
+    for asked in (question, NoiseFreeQuestion.of(question, question.cohort)):
         worker().answer(asked, [0])
     assert seen == warmed_up

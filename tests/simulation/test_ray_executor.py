@@ -22,7 +22,7 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.trie_layers import TrieState
@@ -103,13 +103,13 @@ class TestThreeWorkers:
     ):
         in_process = InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9))
         for protocol in (PROTOCOL, SFP):
-            query = protocol.next_query(protocol.initialize())
+            question = protocol.next_question(protocol.initialize())
             here, there = (
                 ExactTallyExecutor(executor, seed=9, always=True)
                 for executor in (in_process, three_workers)
             )
-            (expected,) = here.answer(query)
-            (answer,) = there.answer(query)
+            (expected,) = here.answer(question)
+            (answer,) = there.answer(question)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
 
@@ -121,13 +121,13 @@ class TestThreeWorkers:
         devices = Devices(check_in="papaya", eligible=0.7, dropout=0.1, least_clients=890)
         in_process = InProcessExecutor(ClientWorker(population, seed=9))
         for protocol in (PROTOCOL, SFP):
-            query = protocol.next_query(protocol.initialize())
+            question = protocol.next_question(protocol.initialize())
             here, there = (
                 AttendanceExecutor(executor, population, devices, seed=9)
                 for executor in (in_process, three_workers)
             )
-            (expected,) = here.answer(query)
-            (answer,) = there.answer(query)
+            (expected,) = here.answer(question)
+            (answer,) = there.answer(question)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
             assert answer.aggregate.num_clients == answer.diagnostics.attendance.answers < 1_500
@@ -143,16 +143,16 @@ class TestThreeWorkers:
             "strategy": "output",
             "seed": 9,
         }
-        query = PROTOCOL.next_query(PROTOCOL.initialize())
+        question = PROTOCOL.next_question(PROTOCOL.initialize())
         expected, answer = (
-            reduce(Answer.merge, AdversaryExecutor(executor, **options).answer(query))
+            reduce(Answer.merge, AdversaryExecutor(executor, **options).answer(question))
             for executor in (
                 InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)),
                 three_workers,
             )
         )
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
-        assert answer.aggregate.num_clients == query.cohort.size
+        assert answer.aggregate.num_clients == question.cohort.size
         sent, same = answer.diagnostics.fakes, expected.diagnostics.fakes
         assert np.array_equal(sent.tally, same.tally)
         assert sent.clients == same.clients > 0
@@ -259,14 +259,14 @@ class DyingWorker(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker = marker
 
-    def answer(self, query, blocks, progress=None, *, onto=None):
+    def answer(self, question, blocks, progress=None, *, onto=None):
         import os
         from pathlib import Path
 
-        if query.layer == 2 and 3 in blocks and not Path(self._marker).exists():
+        if question.layer == 2 and 3 in blocks and not Path(self._marker).exists():
             Path(self._marker).touch()
             os._exit(1)
-        return super().answer(query, blocks, progress, onto=onto)
+        return super().answer(question, blocks, progress, onto=onto)
 
 
 @LOST
@@ -355,18 +355,18 @@ class Straggler(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker, self._seconds = marker, seconds
 
-    def answer(self, query, blocks, progress=None, *, onto=None):
+    def answer(self, question, blocks, progress=None, *, onto=None):
         import time
         from pathlib import Path
 
         blocks = list(blocks)
-        if query.layer == 2 and 1 in blocks:
+        if question.layer == 2 and 1 in blocks:
             try:
                 Path(self._marker).touch(exist_ok=False)
                 time.sleep(self._seconds)
             except FileExistsError:
                 pass
-        return super().answer(query, blocks, progress, onto=onto)
+        return super().answer(question, blocks, progress, onto=onto)
 
 
 @pytest.mark.slow(f"{CALLS}::test_a_stragglers_blocks_are_answered_elsewhere_and_count_once")
@@ -400,7 +400,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
 @pytest.mark.slow(f"{CALLS}::test_a_workers_own_error_is_raised_and_not_retried")
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, query, blocks, progress=None, *, onto=None):
+        def answer(self, question, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
     executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=1)
@@ -508,7 +508,7 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
 class Stray:
     """Made to belong to a module that exists in this process alone."""
 
-    def answer(self, query, blocks, progress=None, *, onto=None):
+    def answer(self, question, blocks, progress=None, *, onto=None):
         raise AssertionError("never called")
 
 
@@ -527,12 +527,12 @@ def stray(monkeypatch):
 
 
 def test_a_worker_of_an_unknown_module_is_refused_by_name(stray):
-    query = PROTOCOL.next_query(PROTOCOL.initialize())
+    question = PROTOCOL.next_question(PROTOCOL.initialize())
     with (
         RayExecutor(stray, num_workers=1) as executor,
         pytest.raises(InputError, match="cannot import the module 'only_here'"),
     ):
-        list(executor.answer(query))
+        list(executor.answer(question))
     ((_, outcome),) = map_on_ray(stray_result, [(stray,)], num_workers=1)
     assert isinstance(outcome, InputError)
     assert "'only_here'" in str(outcome)

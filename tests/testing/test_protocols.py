@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Aggregate
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Aggregate
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.trie_layers import TrieState
@@ -39,20 +39,20 @@ CALLS = itertools.count()
 
 
 class AsksByChance(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, max_items=1 + next(CALLS) % 2)
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, max_items=1 + next(CALLS) % 2)
 
 
 class KeepsByChance(LdpTrieHH):
-    def finish_round(self, state, query, aggregate):
+    def finish_round(self, state, question, aggregate):
         tally = aggregate.tally + np.random.default_rng().integers(50, size=len(aggregate.tally))
-        return super().finish_round(state, query, replace(aggregate, tally=tally))
+        return super().finish_round(state, question, replace(aggregate, tally=tally))
 
 
 class SpoilsTheAggregate(LdpTrieHH):
-    def finish_round(self, state, query, aggregate):
-        after = super().finish_round(state, query, aggregate)
+    def finish_round(self, state, question, aggregate):
+        after = super().finish_round(state, question, aggregate)
         aggregate.tally[:] = 0
         return after
 
@@ -60,12 +60,12 @@ class SpoilsTheAggregate(LdpTrieHH):
 class RemembersInItself(LdpTrieHH):
     """Later rounds of one object add what earlier ones counted."""
 
-    def finish_round(self, state, query, aggregate):
+    def finish_round(self, state, question, aggregate):
         seen = self.__dict__.setdefault("_seen", {})
         seen[len(state.history)] = int(aggregate.tally.max())
         earlier = seen.get(len(state.history) - 1, 0)
         return super().finish_round(
-            state, query, replace(aggregate, num_reports=aggregate.num_reports + earlier)
+            state, question, replace(aggregate, num_reports=aggregate.num_reports + earlier)
         )
 
 
@@ -82,11 +82,11 @@ class StateForNoCheckpoint(LdpTrieHH):
 
 
 class HearsTheFirstMessages(Pem):
-    def finish_round(self, state, query, aggregate):
+    def finish_round(self, state, question, aggregate):
         kept = aggregate.messages[: len(aggregate.messages) // 2]
         return super().finish_round(
             state,
-            query,
+            question,
             Aggregate(
                 tally=aggregate.tally,
                 num_reports=len(kept),
@@ -102,33 +102,33 @@ class KnowsTheLexicon(LdpTrieHH):
 
 
 class TakesAnyTally(LdpTrieHH):
-    def finish_round(self, state, query, aggregate):
-        tally = np.resize(aggregate.tally, query.tally_size)
-        return super().finish_round(state, query, replace(aggregate, tally=tally))
+    def finish_round(self, state, question, aggregate):
+        tally = np.resize(aggregate.tally, question.tally_size)
+        return super().finish_round(state, question, replace(aggregate, tally=tally))
 
 
 class AsksTheSameClients(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, cohort=Cohort(start=0, size=300))
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, cohort=Cohort(start=0, size=300))
 
 
 class AsksMoreClients(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, cohort=replace(query.cohort, size=301))
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, cohort=replace(question.cohort, size=301))
 
 
 class AsksForMore(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, max_items=3)
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, max_items=3)
 
 
 class AsksWithLessPrivacy(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, oracle=replace(query.oracle, epsilon=9.0))
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, oracle=replace(question.oracle, epsilon=9.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,14 +149,14 @@ class TellsTheSeed(LdpTrieHH):
 
 
 class AddressesAlike(LdpTrieHH):
-    def next_query(self, state):
-        query = super().next_query(state)
-        return query and replace(query, pass_index=0)
+    def next_question(self, state):
+        question = super().next_question(state)
+        return question and replace(question, pass_index=0)
 
 
 class ForgetsASummary(LdpTrieHH):
-    def finish_round(self, state, query, aggregate):
-        after = super().finish_round(state, query, aggregate)
+    def finish_round(self, state, question, aggregate):
+        after = super().finish_round(state, question, aggregate)
         return replace(after, history=after.history[-1:])
 
 

@@ -10,7 +10,7 @@ from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.queries.base import PrefixQuery
+from fedhh.questions.base import PrefixQuestion
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, CountOrAuto, FromConfig, Items, PrivacyBudget, check_settings
@@ -19,7 +19,7 @@ from fedhh.words.trie import PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuery]):
+class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuestion]):
     """Half of the clients vote on all words, the other half on the ``keep`` best of them.
 
     Attributes:
@@ -85,7 +85,7 @@ class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuery]):
     def ask(self, planned, run):
         """Return the broadcast of the words that are left."""
         codes = self.symbols.encode(self.listed, width=self.longest_word + 1)[run.own]
-        return PrefixQuery(
+        return PrefixQuestion(
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
@@ -98,13 +98,15 @@ class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuery]):
             oracle=self.oracle,
         )
 
-    def hear(self, planned, run, query, aggregate):
+    def hear(self, planned, run, question, aggregate):
         """Return the words with the most votes; of the runoff, as words found."""
-        votes = aggregate.tally[: query.num_candidates]
-        oracle = make_pure_oracle(query.oracle, query.domain_size)
+        votes = aggregate.tally[: question.num_candidates]
+        oracle = make_pure_oracle(question.oracle, question.domain_size)
         noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
         best = np.argsort(-votes, kind="stable")[: self.keep]
-        found = counted(query, aggregate, noise, codes=query.finished[best], support=votes[best])
+        found = counted(
+            question, aggregate, noise, codes=question.finished[best], support=votes[best]
+        )
         return judged(
             run.own[best],
             noise,

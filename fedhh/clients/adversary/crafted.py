@@ -1,6 +1,6 @@
-"""What fake clients send in answer to each kind of query, so as to support or oppose words.
+"""What fake clients send in answer to each kind of question, so as to support or oppose words.
 
-A crafter is made once per query. What it makes up obeys what the protocol checks of a client's
+A crafter is made once per question. What it makes up obeys what the protocol checks of a client's
 answer, and nothing else:
 
 * reports of local randomizers: that they are of the report space;
@@ -29,46 +29,46 @@ from fedhh.clients.adversary.crafted_votes import (
 )
 from fedhh.clients.adversary.crafter import Crafter, Goal
 from fedhh.clients.answers.matching import WordMatcher
-from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
-from fedhh.queries.blooms import BloomQuery, NgramQuery
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.base import PrefixQuestion, Question, WordVoteQuestion
+from fedhh.questions.blooms import BloomQuestion, NgramQuestion
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 
 __all__ = ["CRAFTERS", "Crafter", "Goal", "make_crafter"]
 
-CRAFTERS: dict[type[Query], Any] = {
-    PrefixQuery: PrefixCrafter,
-    WordVoteQuery: WordVoteCrafter,
-    SecureSumQuery: SecureSumCrafter,
-    SecretSharedQuery: SecretSharedCrafter,
-    PlainWordsQuery: PlainWordsCrafter,
-    FragmentQuery: FragmentCrafter,
-    BlindPrefixQuery: BlindPrefixCrafter,
-    BloomQuery: BloomCrafter,
-    NgramQuery: NgramCrafter,
-    PaddedSampleQuery: PaddedSampleCrafter,
-    SetSizeQuery: SetSizeCrafter,
+CRAFTERS: dict[type[Question], Any] = {
+    PrefixQuestion: PrefixCrafter,
+    WordVoteQuestion: WordVoteCrafter,
+    SecureSumQuestion: SecureSumCrafter,
+    SecretSharedQuestion: SecretSharedCrafter,
+    PlainWordsQuestion: PlainWordsCrafter,
+    FragmentQuestion: FragmentCrafter,
+    BlindPrefixQuestion: BlindPrefixCrafter,
+    BloomQuestion: BloomCrafter,
+    NgramQuestion: NgramCrafter,
+    PaddedSampleQuestion: PaddedSampleCrafter,
+    SetSizeQuestion: SetSizeCrafter,
 }
-"""Which crafter serves which kind of query; a new kind is one more entry."""
+"""Which crafter serves which kind of question; a new kind is one more entry."""
 
 
-def make_crafter(query: Query, words: WordMatcher) -> Crafter:
-    """Return the crafter of a query.
+def make_crafter(question: Question, words: WordMatcher) -> Crafter:
+    """Return the crafter of a question.
 
     Args:
-        query: The broadcast.
+        question: The broadcast.
         words: Finds the target words; only these are in its lexicon.
 
     Raises:
-        TypeError: No crafter is registered for this kind of query.
+        TypeError: No crafter is registered for this kind of question.
     """
-    if type(query) not in CRAFTERS:
+    if type(question) not in CRAFTERS:
         known = ", ".join(kind.__name__ for kind in CRAFTERS)
         raise TypeError(
-            f"Fake clients have no answer to a {type(query).__name__}; register it in "
+            f"Fake clients have no answer to a {type(question).__name__}; register it in "
             f"fedhh.clients.adversary.crafted.CRAFTERS. Known: {known}."
         )
-    crafter: Crafter = CRAFTERS[type(query)](query, words)
+    crafter: Crafter = CRAFTERS[type(question)](question, words)
     return crafter

@@ -1,4 +1,4 @@
-"""Fake answers to queries for records and Bloom filters: several reports about one string."""
+"""Fake answers to questions for records and Bloom filters: several reports about one string."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from fedhh.oracles.base import Tally
 from fedhh.oracles.bloom_filters import BloomReports
 from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
 from fedhh.oracles.poisoning import random_reports
-from fedhh.queries.blooms import BloomQuery, NgramQuery
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.blooms import BloomQuestion, NgramQuestion
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.words.parts import StringParts
 
 
 class RecordCrafter(Crafter):
-    """What queries for records about padded strings share; nothing of a record is checked."""
+    """What questions for records about padded strings share; nothing of a record is checked."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class RecordCrafter(Crafter):
     def _strings(self) -> tuple[Values, Values]:
         """Keys of the lexicon's strings, -1 for unusable ones, and their parts by position."""
         lexicon = self._words.lexicon
-        codes, keys = padded_strings(self._query.alphabet, self._puzzle, lexicon)
+        codes, keys = padded_strings(self._question.alphabet, self._puzzle, lexicon)
         parts = np.full((len(keys), self._puzzle.num_positions), -1, dtype=np.int64)
         usable = keys >= 0
         parts[usable] = self._puzzle.fragments(codes[usable], keys[usable])
@@ -51,8 +51,8 @@ class RecordCrafter(Crafter):
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
         # Who has nothing to say reports uniform values.
-        query = replace(self._query, pad=True)
-        return answer_as_honest(query, self._words, no_words(num_clients), rng=rng, tally=tally)
+        question = replace(self._question, pad=True)
+        return answer_as_honest(question, self._words, no_words(num_clients), rng=rng, tally=tally)
 
 
 class FragmentCrafter(RecordCrafter):
@@ -61,11 +61,11 @@ class FragmentCrafter(RecordCrafter):
     Positions are uniform, as in honest records, so that every part of a target has support.
     """
 
-    _query: FragmentQuery[Any]
+    _question: FragmentQuestion[Any]
 
     @property
     def _puzzle(self) -> StringParts:
-        puzzle: StringParts = self._query.puzzle
+        puzzle: StringParts = self._question.puzzle
         return puzzle
 
     def add(
@@ -83,8 +83,8 @@ class FragmentCrafter(RecordCrafter):
         if not len(numbers):
             return self.add_random_reports(num_clients, rng=rng, tally=tally)
         self._add_records(
-            report_maker(self._query.words, keys[numbers], goal, rng),
-            lambda place: report_maker(self._query.fragments, parts[numbers, place], goal, rng),
+            report_maker(self._question.words, keys[numbers], goal, rng),
+            lambda place: report_maker(self._question.fragments, parts[numbers, place], goal, rng),
             num_clients,
             rng,
             tally,
@@ -95,8 +95,8 @@ class FragmentCrafter(RecordCrafter):
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
         self._add_records(
-            partial(random_reports, self._query.words, rng=rng),
-            lambda _: partial(random_reports, self._query.fragments, rng=rng),
+            partial(random_reports, self._question.words, rng=rng),
+            lambda _: partial(random_reports, self._question.fragments, rng=rng),
             num_clients,
             rng,
             tally,
@@ -112,13 +112,15 @@ class FragmentCrafter(RecordCrafter):
         tally: Tally,
     ) -> None:
         """Add records, made of reports about strings and of those at each position."""
-        query = self._query
-        word_sums, fragment_sums, records = query.split(tally)
-        count, positions = num_clients * query.max_items, query.puzzle.num_positions
-        aggregate_in_parts(query.words, of_strings, count, word_sums)
+        question = self._question
+        word_sums, fragment_sums, records = question.split(tally)
+        count, positions = num_clients * question.max_items, question.puzzle.num_positions
+        aggregate_in_parts(question.words, of_strings, count, word_sums)
         numbers = rng.multinomial(count, np.full(positions, 1 / positions))
         for place, number in enumerate(numbers.tolist()):
-            aggregate_in_parts(query.fragments, of_fragments(place), number, fragment_sums[place])
+            aggregate_in_parts(
+                question.fragments, of_fragments(place), number, fragment_sums[place]
+            )
         records += numbers
 
 
@@ -128,7 +130,7 @@ class BloomCrafter(Crafter):
     Other bits are 1 up to what an honest report expects, rounded down. Nothing of it is checked.
     """
 
-    _query: BloomQuery
+    _question: BloomQuestion
 
     def add(
         self,
@@ -139,30 +141,30 @@ class BloomCrafter(Crafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        query, lexicon = self._query, self._words.lexicon
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        codes = lexicon.encoded(query.alphabet, query.longest_word)
-        keys = live_values(np.where(usable, query.names.keys(codes), -1), targets)
+        question, lexicon = self._question, self._words.lexicon
+        usable = lexicon.reachable(question.alphabet, question.longest_word)
+        codes = lexicon.encoded(question.alphabet, question.longest_word)
+        keys = live_values(np.where(usable, question.names.keys(codes), -1), targets)
         if not len(keys):
             return self.add_random_reports(num_clients, rng=rng, tally=tally)
         add_filters(
-            query.reports, keys, num_clients * query.max_items, goal=goal, rng=rng, out=tally
+            question.reports, keys, num_clients * question.max_items, goal=goal, rng=rng, out=tally
         )
         return self._counts(num_clients)
 
     def add_random_reports(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
-        query = self._query
-        add_random_filters(query.reports, num_clients * query.max_items, rng=rng, out=tally)
+        question = self._question
+        add_random_filters(question.reports, num_clients * question.max_items, rng=rng, out=tally)
         return self._counts(num_clients, holders=0)
 
     def add_random_values(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
-        query = self._query
-        keys = rng.integers(query.names.num_keys, size=num_clients * query.max_items)
-        query.reports.add_reports(keys, rng=rng, out=tally)
+        question = self._question
+        keys = rng.integers(question.names.num_keys, size=num_clients * question.max_items)
+        question.reports.add_reports(keys, rng=rng, out=tally)
         return self._counts(num_clients, holders=0)
 
 
@@ -173,11 +175,11 @@ class NgramCrafter(RecordCrafter):
     most for it. Against words, they are those of random texts, with the targets' bits left out.
     """
 
-    _query: NgramQuery
+    _question: NgramQuestion
 
     @property
     def _puzzle(self) -> StringParts:
-        return self._query.puzzle
+        return self._question.puzzle
 
     def add(
         self,
@@ -188,20 +190,20 @@ class NgramCrafter(RecordCrafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        query = self._query
+        question = self._question
         keys, texts = self._strings
         numbers = np.asarray(targets, dtype=np.int64)
         numbers = np.unique(numbers[keys[numbers] >= 0])
         if not len(numbers):
             return self.add_random_reports(num_clients, rng=rng, tally=tally)
-        words, patterns = query.split(tally)
-        count = num_clients * query.max_items
-        add_filters(query.words, keys[numbers], count, goal=goal, rng=rng, out=words)
-        pairs = rng.integers(len(query.pairs), size=count)
-        cohorts = rng.integers(query.ngrams.filters.num_cohorts, size=count)
+        words, patterns = question.split(tally)
+        count = num_clients * question.max_items
+        add_filters(question.words, keys[numbers], count, goal=goal, rng=rng, out=words)
+        pairs = rng.integers(len(question.pairs), size=count)
+        cohorts = rng.integers(question.ngrams.filters.num_cohorts, size=count)
         make = self._supporting if goal == "promote" else self._opposing
         first, second = (
-            make(texts[numbers], cohorts, query.pairs[pairs, side], rng) for side in range(2)
+            make(texts[numbers], cohorts, question.pairs[pairs, side], rng) for side in range(2)
         )
         np.add.at(patterns, (pairs, cohorts, first, second), 1)
         return self._counts(num_clients)
@@ -209,10 +211,10 @@ class NgramCrafter(RecordCrafter):
     def add_random_reports(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
-        query = self._query
-        words, patterns = query.split(tally)
-        count = num_clients * query.max_items
-        add_random_filters(query.words, count, rng=rng, out=words)
+        question = self._question
+        words, patterns = question.split(tally)
+        count = num_clients * question.max_items
+        add_random_filters(question.words, count, rng=rng, out=words)
         patterns += rng.multinomial(count, np.full(patterns.size, 1 / patterns.size)).reshape(
             patterns.shape
         )
@@ -228,8 +230,8 @@ class NgramCrafter(RecordCrafter):
     def _opposing(
         self, texts: Values, cohorts: Values, positions: Values, rng: np.random.Generator
     ) -> Values:
-        random = rng.integers(self._query.puzzle.num_texts, size=len(positions))
-        response = self._query.ngrams.response
+        random = rng.integers(self._question.puzzle.num_texts, size=len(positions))
+        response = self._question.ngrams.response
         bits = response.answer(self._bits(cohorts, positions, random), rng=rng)
         for own in texts:
             bits &= ~self._bits(cohorts, positions, own[positions])
@@ -237,8 +239,8 @@ class NgramCrafter(RecordCrafter):
 
     def _bits(self, cohorts: Values, positions: Values, texts: Values) -> Any:
         """Return the filters of texts at positions, ``(n, k) bool``."""
-        keys = self._query.ngram_keys(positions, texts)
-        return self._query.ngrams.filters.filters(cohorts, keys)
+        keys = self._question.ngram_keys(positions, texts)
+        return self._question.ngrams.filters.filters(cohorts, keys)
 
     def _numbers(self, bits: Any) -> Values:
         return np.asarray(bits @ (1 << np.arange(bits.shape[1], dtype=np.int64)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Fake answers to queries that one local randomizer answers: any report of its report space.
+"""Fake answers to questions that one local randomizer answers: any report of its report space.
 
 Nothing of such a report can be checked but that it is one: local randomizers hide what they say.
 """
@@ -23,9 +23,9 @@ from fedhh.oracles.poisoning import (
     random_reports,
     supporting_reports,
 )
-from fedhh.queries.base import Messages, PrefixQuery
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
-from fedhh.queries.sketches import BlindPrefixQuery
+from fedhh.questions.base import Messages, PrefixQuestion
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.sketches import BlindPrefixQuestion
 from fedhh.words.rows import match_rows
 
 ReportMaker = Callable[[int], Reports]
@@ -45,7 +45,7 @@ class OracleCrafter(Crafter):
     @property
     @abstractmethod
     def oracle(self) -> FrequencyOracle:
-        """The query's oracle."""
+        """The question's oracle."""
 
     @abstractmethod
     def _values(self, targets: Sequence[int]) -> Values:
@@ -99,11 +99,11 @@ class OracleCrafter(Crafter):
 class PrefixCrafter(OracleCrafter):
     """Supports, or opposes, the candidates that the targets begin with."""
 
-    _query: PrefixQuery
+    _question: PrefixQuestion
 
     @cached_property
     def oracle(self) -> FrequencyOracle:
-        return make_oracle(self._query.oracle, self._query.domain_size)
+        return make_oracle(self._question.oracle, self._question.domain_size)
 
     def _values(self, targets: Sequence[int]) -> Values:
         return live_values(self._word_values, targets)
@@ -111,7 +111,7 @@ class PrefixCrafter(OracleCrafter):
     @cached_property
     def _word_values(self) -> Values:
         """Of all targets: groups ask for theirs, one after the other."""
-        return self._words.prefix_values(self._query)
+        return self._words.prefix_values(self._question)
 
     def add(
         self,
@@ -123,7 +123,7 @@ class PrefixCrafter(OracleCrafter):
         tally: Tally,
     ) -> BlockCounts:
         values = self._values(targets)
-        if goal == "demote" or not len(values) or self._query.client_votes is not None:
+        if goal == "demote" or not len(values) or self._question.client_votes is not None:
             return super().add(targets, num_clients, goal=goal, rng=rng, tally=tally)
         sums = np.zeros(self.oracle.aggregate_size, dtype=np.int64)
         number = num_clients * self._reports_per_client
@@ -132,7 +132,7 @@ class PrefixCrafter(OracleCrafter):
         return self._counts(num_clients)
 
     def _send(self, make: ReportMaker, num_clients: int, tally: Tally) -> Messages | None:
-        votes = self._query.client_votes
+        votes = self._question.client_votes
         if votes is None:
             return super()._send(make, num_clients, tally)
         # However many of its reports say the same, they are one vote.
@@ -140,7 +140,7 @@ class PrefixCrafter(OracleCrafter):
         return None
 
     def _randomize(self, values: Values, rng: np.random.Generator, tally: Tally) -> Messages | None:
-        votes = self._query.client_votes
+        votes = self._question.client_votes
         if votes is None:
             return super()._randomize(values, rng, tally)
         votes.add_reports(votes.oracle.privatize(values, rng=rng), out=tally)
@@ -154,17 +154,17 @@ class PrefixCrafter(OracleCrafter):
 class BlindPrefixCrafter(OracleCrafter):
     """Supports, or opposes, the prefixes of the targets."""
 
-    _query: BlindPrefixQuery
+    _question: BlindPrefixQuestion
 
     @property
     def oracle(self) -> FrequencyOracle:
-        return self._query.prefixes
+        return self._question.prefixes
 
     def _values(self, targets: Sequence[int]) -> Values:
-        query, lexicon = self._query, self._words.lexicon
-        codes = lexicon.encoded(query.alphabet, query.prefix_length)
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        return live_values(np.where(usable, query.names.keys(codes), -1), targets)
+        question, lexicon = self._question, self._words.lexicon
+        codes = lexicon.encoded(question.alphabet, question.prefix_length)
+        usable = lexicon.reachable(question.alphabet, question.longest_word)
+        return live_values(np.where(usable, question.names.keys(codes), -1), targets)
 
     @property
     def _adds_up(self) -> bool:
@@ -182,13 +182,13 @@ class BlindPrefixCrafter(OracleCrafter):
 
 
 class HeldSetCrafter(OracleCrafter):
-    """What queries about held sets share: one report of each client."""
+    """What questions about held sets share: one report of each client."""
 
-    _query: HeldSetQuery
+    _question: HeldSetQuestion
 
     @property
     def oracle(self) -> FrequencyOracle:
-        return self._query.randomizer
+        return self._question.randomizer
 
     @property
     def _reports_per_client(self) -> int:
@@ -196,20 +196,20 @@ class HeldSetCrafter(OracleCrafter):
 
     def _held(self, targets: Sequence[int]) -> Values:
         """Return the candidates all of whose words are targets."""
-        query = self._query
-        codes = self._words.lexicon.encoded(query.alphabet, query.words.shape[1])
-        places = match_rows(codes[np.asarray(targets, dtype=np.int64)], query.words)
-        is_target = np.zeros(len(query.words) + 1, dtype=np.bool_)
+        question = self._question
+        codes = self._words.lexicon.encoded(question.alphabet, question.words.shape[1])
+        places = match_rows(codes[np.asarray(targets, dtype=np.int64)], question.words)
+        is_target = np.zeros(len(question.words) + 1, dtype=np.bool_)
         is_target[places[places >= 0]] = True
         # The last entry stands for no word, which fills up itemsets.
         is_target[-1] = True
-        return np.flatnonzero(is_target[query.itemsets].all(axis=1))
+        return np.flatnonzero(is_target[question.itemsets].all(axis=1))
 
 
 class PaddedSampleCrafter(HeldSetCrafter):
     """Supports, or opposes, the candidates that consist of targets."""
 
-    _query: PaddedSampleQuery
+    _question: PaddedSampleQuestion
 
     def _values(self, targets: Sequence[int]) -> Values:
         return self._held(targets)
@@ -221,7 +221,7 @@ class SetSizeCrafter(HeldSetCrafter):
     The size is of no target: it lets the server choose how far sets are padded.
     """
 
-    _query: SetSizeQuery
+    _question: SetSizeQuestion
 
     def add(
         self,
@@ -236,7 +236,7 @@ class SetSizeCrafter(HeldSetCrafter):
         return super().add(held, num_clients, goal="promote", rng=rng, tally=tally)
 
     def _values(self, targets: Sequence[int]) -> Values:
-        size = min(len(self._held(targets)), self._query.largest_size)
+        size = min(len(self._held(targets)), self._question.largest_size)
         return np.array([size], dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Fake answers to queries for plain votes and words: what is checked decides what a fake adds."""
+"""Fake answers to questions for plain votes and words: what is checked decides what a fake adds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.oracles.base import Tally
 from fedhh.oracles.crafted_reports import random_subsets
 from fedhh.plans.noisy_sums import WRAP_CHANCE
-from fedhh.queries.base import WordVoteQuery
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.base import WordVoteQuestion
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 
 
 class WordVoteCrafter(Crafter):
@@ -34,7 +34,7 @@ class WordVoteCrafter(Crafter):
     Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
     """
 
-    _query: WordVoteQuery
+    _question: WordVoteQuestion
 
     def add(
         self,
@@ -45,15 +45,15 @@ class WordVoteCrafter(Crafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        values = np.unique(live_values(self._words.prefix_values(self._query), targets))
+        values = np.unique(live_values(self._words.prefix_values(self._question), targets))
         if goal == "demote" or not len(values):
-            values = np.array([self._query.dummy])
+            values = np.array([self._question.dummy])
         return self._vote(in_turn(values, num_clients, 1).ravel(), tally)
 
     def add_random_reports(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
-        return self._vote(rng.integers(self._query.domain_size, size=num_clients), tally)
+        return self._vote(rng.integers(self._question.domain_size, size=num_clients), tally)
 
     def add_random_values(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
@@ -62,7 +62,7 @@ class WordVoteCrafter(Crafter):
 
     def _vote(self, votes: Values, tally: Tally) -> BlockCounts:
         tally += np.bincount(votes, minlength=len(tally))
-        abstained = int(np.count_nonzero(votes == self._query.dummy))
+        abstained = int(np.count_nonzero(votes == self._question.dummy))
         return BlockCounts(
             num_reports=len(votes),
             num_dummies=abstained,
@@ -81,24 +81,24 @@ class SecureSumCrafter(Crafter):
     They add no share of the noise: it would help nobody but honest clients.
     """
 
-    _query: SecureSumQuery
+    _question: SecureSumQuestion
 
-    def __init__(self, query: SecureSumQuery, words: WordMatcher) -> None:
-        super().__init__(query, words)
-        self._is_filled = np.zeros(query.num_candidates, dtype=np.bool_)
+    def __init__(self, question: SecureSumQuestion, words: WordMatcher) -> None:
+        super().__init__(question, words)
+        self._is_filled = np.zeros(question.num_candidates, dtype=np.bool_)
 
     @cached_property
     def _noise_at_most(self) -> int:
         """T."""
-        sums = max(self._query.num_candidates, 1)
-        return self._query.noise.reach(math.log(WRAP_CHANCE / 2 / sums))
+        sums = max(self._question.num_candidates, 1)
+        return self._question.noise.reach(math.log(WRAP_CHANCE / 2 / sums))
 
     def room(self, goal: Goal) -> int:
         """Return what all fake clients together may add to a sum, or take from it."""
-        half = self._query.modulus // 2
+        half = self._question.modulus // 2
         if goal == "demote":
             return max(0, half - self._noise_at_most)
-        return max(0, half - 1 - self._query.cohort.size - self._noise_at_most)
+        return max(0, half - 1 - self._question.cohort.size - self._noise_at_most)
 
     def add(
         self,
@@ -109,7 +109,7 @@ class SecureSumCrafter(Crafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        values = np.unique(live_values(self._words.prefix_values(self._query), targets))
+        values = np.unique(live_values(self._words.prefix_values(self._question), targets))
         if num_clients:
             fresh = values[~self._is_filled[values]]
             tally[fresh] += self.room(goal) if goal == "promote" else -self.room(goal)
@@ -124,21 +124,21 @@ class SecureSumCrafter(Crafter):
         """Add vectors that are uniform modulo M: no sum says anything then."""
         if num_clients:
             # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
-            sums = tally[: self._query.num_candidates]
-            sums += rng.integers(self._query.modulus, size=len(sums))
-            sums %= self._query.modulus
+            sums = tally[: self._question.num_candidates]
+            sums += rng.integers(self._question.modulus, size=len(sums))
+            sums %= self._question.modulus
         return self._counts(num_clients, holders=0)
 
     def add_random_values(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
         """Add votes for B uniform candidates, all different, and shares of the noise."""
-        sums = tally[: self._query.num_candidates]
-        each = min(self._query.max_items, len(sums))
+        sums = tally[: self._question.num_candidates]
+        each = min(self._question.max_items, len(sums))
         votes = random_subsets(len(sums), each, num_clients, rng=rng)
         sums += np.bincount(votes.ravel(), minlength=len(sums))
         if num_clients:
-            sums += self._query.noise.draw(self._query.part(num_clients), len(sums), rng=rng)
+            sums += self._question.noise.draw(self._question.part(num_clients), len(sums), rng=rng)
         return self._counts(num_clients, holders=0)
 
 
@@ -149,7 +149,7 @@ class SecretSharedCrafter(Crafter):
     uploads nothing: no upload takes votes away.
     """
 
-    _query: SecretSharedQuery
+    _question: SecretSharedQuestion
 
     def add(
         self,
@@ -160,11 +160,11 @@ class SecretSharedCrafter(Crafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        query = self._query
-        usable = self._words.lexicon.reachable(query.alphabet, query.excluded.shape[1] - 1)
+        question = self._question
+        usable = self._words.lexicon.reachable(question.alphabet, question.excluded.shape[1] - 1)
         words = usable_targets(usable, targets, goal)
-        rows = holding(in_turn(words, num_clients, query.max_items))
-        return answer_as_honest(query, self._words, rows, rng=rng, tally=tally)
+        rows = holding(in_turn(words, num_clients, question.max_items))
+        return answer_as_honest(question, self._words, rows, rng=rng, tally=tally)
 
     def add_random_reports(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
@@ -173,14 +173,14 @@ class SecretSharedCrafter(Crafter):
 
         A candidate of i symbols, the end included, gets each with a chance of A**-i.
         """
-        query = self._query
-        lengths = np.full(query.num_candidates, query.trie.length + 1)
-        lengths[query.num_extensions :] = (query.finished != 0).sum(axis=1) + 1
-        chances = float(query.alphabet.size) ** -lengths
+        question = self._question
+        lengths = np.full(question.num_candidates, question.trie.length + 1)
+        lengths[question.num_extensions :] = (question.finished != 0).sum(axis=1) + 1
+        chances = float(question.alphabet.size) ** -lengths
         uploads = rng.multinomial(
-            num_clients * query.max_items, [*chances, max(0.0, 1 - chances.sum())]
+            num_clients * question.max_items, [*chances, max(0.0, 1 - chances.sum())]
         )
-        tally[: query.num_candidates] += uploads[:-1]
+        tally[: question.num_candidates] += uploads[:-1]
         return self._counts(num_clients, holders=0)
 
     def add_random_values(
@@ -197,7 +197,7 @@ class PlainWordsCrafter(Crafter):
     sends nothing: no word takes votes away.
     """
 
-    _query: PlainWordsQuery
+    _question: PlainWordsQuestion
 
     def add(
         self,
@@ -208,35 +208,35 @@ class PlainWordsCrafter(Crafter):
         rng: np.random.Generator,
         tally: Tally,
     ) -> BlockCounts:
-        query, lexicon = self._query, self._words.lexicon
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        if query.excluded is not None:
-            keys = query.names.keys(lexicon.encoded(query.alphabet, query.longest_word))
-            usable = usable & ~np.isin(keys, query.names.keys(query.excluded))
+        question, lexicon = self._question, self._words.lexicon
+        usable = lexicon.reachable(question.alphabet, question.longest_word)
+        if question.excluded is not None:
+            keys = question.names.keys(lexicon.encoded(question.alphabet, question.longest_word))
+            usable = usable & ~np.isin(keys, question.names.keys(question.excluded))
         words = usable_targets(usable, targets, goal)
-        each = 1 if query.by_size else query.max_items
+        each = 1 if question.by_size else question.max_items
         rows = holding(in_turn(words, num_clients, each))
         return answer_as_honest(
-            replace(query, inclusion=1.0), self._words, rows, rng=rng, tally=tally
+            replace(question, inclusion=1.0), self._words, rows, rng=rng, tally=tally
         )
 
     def add_random_reports(
         self, num_clients: int, *, rng: np.random.Generator, tally: Tally
     ) -> BlockCounts:
         """Add B uniform words of each client."""
-        query = self._query
-        sent = num_clients * query.max_items
-        messages = np.zeros((sent, query.message_size), dtype=np.int64)
-        lengths = np.arange(1, query.longest_word + 1)
+        question = self._question
+        sent = num_clients * question.max_items
+        messages = np.zeros((sent, question.message_size), dtype=np.int64)
+        lengths = np.arange(1, question.longest_word + 1)
         # There are so many words of a length, over those of the greatest.
-        weights = float(query.alphabet.size - 1) ** (lengths - query.longest_word)
+        weights = float(question.alphabet.size - 1) ** (lengths - question.longest_word)
         drawn = rng.choice(lengths, size=sent, p=weights / weights.sum())
-        codes = rng.integers(1, query.alphabet.size, size=(sent, query.longest_word))
-        inside = np.arange(query.longest_word) < drawn[:, None]
-        messages[:, : query.longest_word] = np.where(inside, codes, 0)
+        codes = rng.integers(1, question.alphabet.size, size=(sent, question.longest_word))
+        inside = np.arange(question.longest_word) < drawn[:, None]
+        messages[:, : question.longest_word] = np.where(inside, codes, 0)
         messages[:, -1] = 1
-        if query.by_size:
-            messages[:, -2] = query.max_items
+        if question.by_size:
+            messages[:, -2] = question.max_items
         return self._counts(num_clients, messages=messages)
 
     def add_random_values(

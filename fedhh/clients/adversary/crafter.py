@@ -1,4 +1,4 @@
-"""What makes up the answers of fake clients to one query."""
+"""What makes up the answers of fake clients to one question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles.base import Tally
-from fedhh.queries.base import Messages, Query
+from fedhh.questions.base import Messages, Question
 
 Goal = Literal["promote", "demote"]
 
@@ -22,19 +22,19 @@ _NOT_THE_FIRST_BLOCK = 1
 
 
 class Crafter(ABC):
-    """Makes up what fake clients send in answer to one query.
+    """Makes up what fake clients send in answer to one question.
 
-    Fake clients do as they like within what the protocol checks; a kind of query says what that is.
+    Fake clients do as they like within what the protocol checks; a kind of question says what that is.
     Each sends as many reports as an honest client that fills up to B. What their reports support
-    follows from targets and query alone; the rest is drawn at random.
+    follows from targets and question alone; the rest is drawn at random.
 
     Args:
-        query: The broadcast.
+        question: The broadcast.
         words: Finds target words; its lexicon has no others.
     """
 
-    def __init__(self, query: Query, words: WordMatcher) -> None:
-        self._query = query
+    def __init__(self, question: Question, words: WordMatcher) -> None:
+        self._question = question
         self._words = words
 
     @abstractmethod
@@ -49,14 +49,14 @@ class Crafter(ABC):
     ) -> BlockCounts:
         """Add what fake clients send to support or oppose words, as strongly as checks allow.
 
-        Where none of the words has a value in the query, reports of local randomizers are random.
+        Where none of the words has a value in the question, reports of local randomizers are random.
 
         Args:
             targets: Words, as numbers in the lexicon.
             num_clients: Fake clients.
             goal: "promote" supports the words, "demote" opposes them.
             rng: Source of the attacker's coins.
-            tally: ``(query.tally_size,) int64``, changed in place.
+            tally: ``(question.tally_size,) int64``, changed in place.
         """
 
     @abstractmethod
@@ -73,7 +73,7 @@ class Crafter(ABC):
 
     @property
     def _reports_per_client(self) -> int:
-        return self._query.max_items
+        return self._question.max_items
 
     def _counts(
         self, num_clients: int, *, holders: int | None = None, messages: Messages | None = None
@@ -111,8 +111,13 @@ def in_turn(words: Values, num_clients: int, each: int) -> Values:
 
 
 def answer_as_honest(
-    query: Query, words: WordMatcher, rows: ClientBlock, *, rng: np.random.Generator, tally: Tally
+    question: Question,
+    words: WordMatcher,
+    rows: ClientBlock,
+    *,
+    rng: np.random.Generator,
+    tally: Tally,
 ) -> BlockCounts:
     """Add what honest clients with these words send; arguments as for `Crafter.add`."""
-    answerer = make_answerer(query, words, int(rng.integers(2**63)))
+    answerer = make_answerer(question, words, int(rng.integers(2**63)))
     return answerer.add_block(rows, _NOT_THE_FIRST_BLOCK, tally)

@@ -19,8 +19,15 @@ from fedhh.clients.answers.base import BlockCounts
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate, Answer, Diagnostics, FakeReports, Query, merge_messages
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import (
+    Aggregate,
+    Answer,
+    Diagnostics,
+    FakeReports,
+    Question,
+    merge_messages,
+)
+from fedhh.questions.cohort import Cohort
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.words.lexicon import Lexicon
@@ -67,23 +74,23 @@ class AdversaryExecutor(Executor):
         self._positions: FakePositions | None = None
         self._redraw: int | None = None
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield the honest clients' answers, then that of the fake ones."""
-        cohort = query.cohort
+        cohort = question.cohort
         positions = self._positions_of(cohort)
         stop = cohort.start + cohort.size
         before, behind = positions.before(cohort.start), positions.before(stop)
         honest = replace(cohort, start=cohort.start - before, size=cohort.size - behind + before)
         if honest.size:
-            yield from self._executor.answer(replace(query, cohort=honest), progress)
+            yield from self._executor.answer(replace(question, cohort=honest), progress)
         if behind > before:
             yield self._fake_answer(
-                query, positions.numbers(cohort.start, stop, len(self._groups)).tolist()
+                question, positions.numbers(cohort.start, stop, len(self._groups)).tolist()
             )
             if progress is not None:
                 progress(behind - before)
         elif not honest.size:
-            yield Answer(aggregate=Aggregate.empty(query.tally_size))
+            yield Answer(aggregate=Aggregate.empty(question.tally_size))
 
     def close(self) -> None:
         self._executor.close()
@@ -97,11 +104,11 @@ class AdversaryExecutor(Executor):
             self._redraw = cohort.redraw
         return self._positions
 
-    def _fake_answer(self, query: Query, numbers: list[int]) -> Answer:
+    def _fake_answer(self, question: Question, numbers: list[int]) -> Answer:
         if self._goal != "demote" and self._strategy == "input":
-            aggregate = self._honest_reports(query, numbers)
+            aggregate = self._honest_reports(question, numbers)
         else:
-            aggregate = self._crafted_reports(query, numbers)
+            aggregate = self._crafted_reports(question, numbers)
         return Answer(
             aggregate=aggregate,
             diagnostics=Diagnostics(
@@ -111,7 +118,7 @@ class AdversaryExecutor(Executor):
             ),
         )
 
-    def _honest_reports(self, query: Query, numbers: list[int]) -> Aggregate:
+    def _honest_reports(self, question: Question, numbers: list[int]) -> Aggregate:
         """Return what clients with these words send, who do as they are asked."""
         holders, words = [], []
         first = 0
@@ -131,16 +138,16 @@ class AdversaryExecutor(Executor):
         coins = generator(self._seed, Stream.ADVERSARY, _COINS)
         worker = ClientWorker(fakes, seed=int(coins.integers(2**63)))
         cohort = Cohort(start=0, size=first)
-        answer = worker.answer(replace(query, cohort=cohort), range(cohort.num_blocks))
+        answer = worker.answer(replace(question, cohort=cohort), range(cohort.num_blocks))
         return answer.aggregate
 
-    def _crafted_reports(self, query: Query, numbers: list[int]) -> Aggregate:
-        crafter = make_crafter(query, self._matcher)
-        tally = np.zeros(query.tally_size, dtype=np.int64)
+    def _crafted_reports(self, question: Question, numbers: list[int]) -> Aggregate:
+        crafter = make_crafter(question, self._matcher)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
         sent: list[BlockCounts] = []
         for part, (group, number) in enumerate(zip(self._groups, numbers, strict=True)):
             if number:
-                path = (_COINS, query.pass_index, query.layer, part)
+                path = (_COINS, question.pass_index, question.layer, part)
                 rng = generator(self._seed, Stream.ADVERSARY, *path)
                 sent += [
                     self._part(crafter, group, min(_AT_ONCE, number - done), rng, tally)

@@ -1,1 +1,1 @@
-"""How clients answer each kind of query."""
+"""How clients answer each kind of question."""

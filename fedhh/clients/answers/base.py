@@ -1,4 +1,4 @@
-"""What answers a query for blocks of clients, and how a client chooses its contributions."""
+"""What answers a question for blocks of clients, and how a client chooses its contributions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.answers.sampling import add_noise_free_counts
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import FrequencyOracle
-from fedhh.queries.base import ItemQuery, Messages, Query, merge_messages
+from fedhh.questions.base import ItemQuestion, Messages, Question, merge_messages
 from fedhh.random import Stream, generator, kernel_state
 
 
@@ -26,7 +26,7 @@ class BlockCounts:
         num_reports: Reports, dummies included.
         num_dummies: Reports of the dummy.
         num_clients_with_items: Clients that held at least one value.
-        messages: The reports themselves, first axis one per report, if the query asks for them.
+        messages: The reports themselves, first axis one per report, if the question asks for them.
         num_lost: Clients that were asked and whose answer does not arrive.
     """
 
@@ -49,7 +49,7 @@ class BlockCounts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordValues:
-    """The values of a lexicon's words in a query.
+    """The values of a lexicon's words in a question.
 
     Attributes:
         values: ``(V,) int64``, -1 for none.
@@ -67,19 +67,19 @@ class WordValues:
 
 
 class Answerer(ABC):
-    """Answers one query for blocks of clients.
+    """Answers one question for blocks of clients.
 
     Args:
-        query: The broadcast.
+        question: The broadcast.
         words: The population's words.
         seed: The run's seed.
         noise_free: Count contributions, see `fedhh.clients.answers.sampling`; make no reports.
     """
 
     def __init__(
-        self, query: Query, words: WordMatcher, seed: int, *, noise_free: bool = False
+        self, question: Question, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        self._query = query
+        self._question = question
         self._seed = seed
         self._noise_free = noise_free
 
@@ -90,18 +90,18 @@ class Answerer(ABC):
         Args:
             rows: The block's clients and their items.
             block: The block's number, which addresses its randomness.
-            tally: ``(query.tally_size,) int64``, changed in place.
+            tally: ``(question.tally_size,) int64``, changed in place.
         """
 
     def merged(self, messages: Sequence[Messages | None]) -> Messages | None:
         """Return several blocks' messages as one array, or None if no block has any.
 
-        Where a query counts equal messages, those of several blocks may become one.
+        Where a question counts equal messages, those of several blocks may become one.
         """
         return merge_messages(messages)
 
     def _rng(self, stream: Stream, block: int) -> np.random.Generator:
-        return generator(self._seed, stream, self._query.pass_index, self._query.layer, block)
+        return generator(self._seed, stream, self._question.pass_index, self._question.layer, block)
 
     def _add(
         self, oracle: FrequencyOracle, values: Values, rng: np.random.Generator, out: Values
@@ -114,9 +114,9 @@ class Answerer(ABC):
 
 
 class ItemAnswerer(Answerer):
-    """Answers a query to which clients contribute items that they choose by themselves."""
+    """Answers a question to which clients contribute items that they choose by themselves."""
 
-    _query: ItemQuery
+    _question: ItemQuestion
 
     def choices(
         self,
@@ -137,10 +137,10 @@ class ItemAnswerer(Answerer):
             block: Its number.
             word_values: The value of each word of the lexicon.
             coded_values: Those of the block's coded words.
-            layer: Whose randomness decides; the query's if None.
+            layer: Whose randomness decides; the question's if None.
         """
-        query = self._query
-        path = (query.pass_index, query.layer if layer is None else layer)
+        question = self._question
+        path = (question.pass_index, question.layer if layer is None else layer)
         ties = generator(self._seed, Stream.TIE_BREAK, *path)
         return (
             rows.clients,
@@ -150,8 +150,8 @@ class ItemAnswerer(Answerer):
             word_values.values,
             word_values.live,
             coded_values,
-            query.max_items,
-            query.sampler == "greedy",
+            question.max_items,
+            question.sampler == "greedy",
             ties.integers(0, 2**64, dtype=np.uint64),
             kernel_state(generator(self._seed, Stream.SAMPLING, *path, block)),
         )

@@ -1,4 +1,4 @@
-"""Answers to queries that broadcast no candidates: clients report strings, or parts of them.
+"""Answers to questions that broadcast no candidates: clients report strings, or parts of them.
 
 What a client would say about a word is the same for everybody who holds it, so it is computed once
 per distinct word; a block then only draws which, where and the coins.
@@ -19,10 +19,10 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles.bloom_filters import NOTHING
-from fedhh.queries.base import Messages, Query
-from fedhh.queries.blooms import BloomQuery, NgramQuery
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.questions.base import Messages, Question
+from fedhh.questions.blooms import BloomQuestion, NgramQuestion
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
 from fedhh.random import Stream
 from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -38,16 +38,16 @@ class BlindAnswerer(ItemAnswerer):
     """
 
     def __init__(
-        self, query: Query, words: WordMatcher, seed: int, *, noise_free: bool = False
+        self, question: Question, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        super().__init__(query, words, seed, noise_free=noise_free)
+        super().__init__(question, words, seed, noise_free=noise_free)
         self._keys, self._table = self._known(words.lexicon)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
         coded_keys, coded_table = self._known(Lexicon(words=coded_words(rows.coded)))
         choices = self.choices(rows, block, self._keys, coded_keys.values)
         chosen, sizes = choose_contributions(*choices)
-        keys = chosen.ravel() if self._query.pad else chosen[chosen >= 0]
+        keys = chosen.ravel() if self._question.pad else chosen[chosen >= 0]
         rng = self._rng(Stream.RANDOMIZER, block)
         messages = self._report(keys, (self._table, coded_table), rng, tally)
         return BlockCounts.of(sizes, len(keys), messages)
@@ -74,7 +74,7 @@ class BlindAnswerer(ItemAnswerer):
             keys: ``(n,) int64``: of the strings, `NOTHING` for a dummy.
             tables: `_table_of` the lexicon's strings, and of the block's coded words.
             rng: Source of the coins.
-            tally: ``(query.tally_size,) int64``, changed in place.
+            tally: ``(question.tally_size,) int64``, changed in place.
         """
 
 
@@ -109,59 +109,59 @@ class FragmentTable:
 class FragmentAnswerer(BlindAnswerer):
     """Reports whole strings and parts of them: Apple (2017), Algorithm 9, for fragments."""
 
-    _query: FragmentQuery[Any]
+    _question: FragmentQuestion[Any]
 
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> None:
-        query = self._query
-        reported = _or_random(keys, query.puzzle.names.num_keys, rng)
-        positions = rng.integers(query.puzzle.num_positions, size=len(keys))
-        pieces = rng.integers(query.puzzle.num_fragments, size=len(keys))
+        question = self._question
+        reported = _or_random(keys, question.puzzle.names.num_keys, rng)
+        positions = rng.integers(question.puzzle.num_positions, size=len(keys))
+        pieces = rng.integers(question.puzzle.num_fragments, size=len(keys))
         for table in tables:
             table.fill(keys, positions, pieces)
-        word_sums, fragment_sums, records = query.split(tally)
-        self._add(query.words, reported, rng, word_sums)
+        word_sums, fragment_sums, records = question.split(tally)
+        self._add(question.words, reported, rng, word_sums)
         for position, sums in enumerate(fragment_sums):
-            self._add(query.fragments, pieces[positions == position], rng, sums)
-        records += np.bincount(positions, minlength=query.puzzle.num_positions)
+            self._add(question.fragments, pieces[positions == position], rng, sums)
+        records += np.bincount(positions, minlength=question.puzzle.num_positions)
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        codes, keys = padded_strings(self._query.alphabet, self._query.puzzle, lexicon)
+        codes, keys = padded_strings(self._question.alphabet, self._question.puzzle, lexicon)
         return codes, keys >= 0, keys
 
     def _table_of(self, codes: Codes, keys: Values) -> FragmentTable:
-        return FragmentTable(self._query.puzzle, codes, keys)
+        return FragmentTable(self._question.puzzle, codes, keys)
 
 
 class NgramAnswerer(FragmentAnswerer):
     """Reports whole strings and pairs of their n-grams: Fanti et al. (2016), section 4."""
 
-    _query: NgramQuery  # type: ignore[assignment]
+    _question: NgramQuestion  # type: ignore[assignment]
 
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> None:
-        query = self._query
-        reported = _or_random(keys, query.puzzle.names.num_keys, rng)
-        pairs = rng.integers(len(query.pairs), size=len(keys))
-        texts = rng.integers(query.puzzle.num_texts, size=(2, len(keys)))
-        positions = np.ascontiguousarray(query.pairs[pairs].T)
+        question = self._question
+        reported = _or_random(keys, question.puzzle.names.num_keys, rng)
+        pairs = rng.integers(len(question.pairs), size=len(keys))
+        texts = rng.integers(question.puzzle.num_texts, size=(2, len(keys)))
+        positions = np.ascontiguousarray(question.pairs[pairs].T)
         for table in tables:
             for side in range(2):
                 table.fill(keys, positions[side], texts[side])
-        words, patterns = query.split(tally)
-        query.words.add_reports(reported, rng=rng, out=words)
-        cohorts = rng.integers(query.ngrams.filters.num_cohorts, size=len(keys))
+        words, patterns = question.split(tally)
+        question.words.add_reports(reported, rng=rng, out=words)
+        cohorts = rng.integers(question.ngrams.filters.num_cohorts, size=len(keys))
         first, second = (
-            self._patterns(cohorts, query.ngram_keys(positions[side], texts[side]), rng)
+            self._patterns(cohorts, question.ngram_keys(positions[side], texts[side]), rng)
             for side in range(2)
         )
         np.add.at(patterns, (pairs, cohorts, first, second), 1)
 
     def _patterns(self, cohorts: Values, keys: Values, rng: np.random.Generator) -> Values:
         """Return ``(n,) int64``: the noisy filters of n-grams, bit i as 2**i."""
-        reports = self._query.ngrams
+        reports = self._question.ngrams
         bits = reports.response.answer(reports.filters.filters(cohorts, keys), rng=rng)
         return np.asarray(bits @ (1 << np.arange(reports.filters.num_bits, dtype=np.int64)))
 
@@ -169,76 +169,78 @@ class NgramAnswerer(FragmentAnswerer):
 class BlindPrefixAnswerer(BlindAnswerer):
     """Reports prefixes of a given length, whatever they are."""
 
-    _query: BlindPrefixQuery
+    _question: BlindPrefixQuestion
 
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> Messages | None:
-        query = self._query
-        reported = _or_random(keys, query.names.num_keys, rng)
-        if query.prefixes.aggregate_form != "sketch":
-            return np.asarray(query.prefixes.privatize(reported, rng=rng), dtype=np.int64)
-        self._add(query.prefixes, reported, rng, tally)
+        question = self._question
+        reported = _or_random(keys, question.names.num_keys, rng)
+        if question.prefixes.aggregate_form != "sketch":
+            return np.asarray(question.prefixes.privatize(reported, rng=rng), dtype=np.int64)
+        self._add(question.prefixes, reported, rng, tally)
         return None
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        query = self._query
+        question = self._question
         # The widest codes first: narrower ones are a part of them.
-        usable = lexicon.reachable(query.alphabet, query.longest_word)
-        codes = lexicon.encoded(query.alphabet, query.prefix_length)
-        return codes, usable, query.names.keys(codes)
+        usable = lexicon.reachable(question.alphabet, question.longest_word)
+        codes = lexicon.encoded(question.alphabet, question.prefix_length)
+        return codes, usable, question.names.keys(codes)
 
 
 class BloomAnswerer(BlindAnswerer):
     """Reports words as noisy Bloom filters: Erlingsson, Pihur, Korolova (2014)."""
 
-    _query: BloomQuery
+    _question: BloomQuestion
 
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> None:
-        reports = self._query.reports
+        reports = self._question.reports
         add = reports.add_noise_free_counts if self._noise_free else reports.add_reports
         add(keys, rng=rng, out=tally)
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        return _whole_words(self._query, lexicon)
+        return _whole_words(self._question, lexicon)
 
 
 class PlainWordsAnswerer(BlindAnswerer):
     """Sends words as they are, for a curator whom these clients trust: Avent et al. (2017)."""
 
-    _query: PlainWordsQuery
+    _question: PlainWordsQuestion
 
     def _report(
         self, keys: Values, tables: tuple[Any, Any], rng: np.random.Generator, tally: Values
     ) -> Messages:
-        query = self._query
+        question = self._question
         sent = keys >= 0
-        sizes = sent.reshape(-1, query.max_items).sum(axis=1) if query.by_size else np.zeros(0)
-        if query.inclusion < 1:
-            sent &= rng.random(len(keys)) < query.inclusion
+        sizes = (
+            sent.reshape(-1, question.max_items).sum(axis=1) if question.by_size else np.zeros(0)
+        )
+        if question.inclusion < 1:
+            sent &= rng.random(len(keys)) < question.inclusion
         words, which = np.unique(keys[sent], return_inverse=True)
         groups = which.ravel()
-        if query.by_size:
-            groups = groups * (query.max_items + 1) + np.repeat(sizes, query.max_items)[sent]
+        if question.by_size:
+            groups = groups * (question.max_items + 1) + np.repeat(sizes, question.max_items)[sent]
         kinds, counts = np.unique(groups, return_counts=True)
-        histogram = np.zeros((len(kinds), query.message_size), dtype=np.int64)
+        histogram = np.zeros((len(kinds), question.message_size), dtype=np.int64)
         histogram[:, -1] = counts
-        if query.by_size:
-            kinds, histogram[:, -2] = np.divmod(kinds, query.max_items + 1)
+        if question.by_size:
+            kinds, histogram[:, -2] = np.divmod(kinds, question.max_items + 1)
         for names in tables:
-            names.fill(words[kinds], histogram[:, : query.longest_word])
+            names.fill(words[kinds], histogram[:, : question.longest_word])
         return histogram
 
     def merged(self, messages: Sequence[Messages | None]) -> Messages | None:
         together = super().merged(messages)
-        return together if together is None else self._query.merged(together)
+        return together if together is None else self._question.merged(together)
 
     def _named(self, lexicon: Lexicon) -> tuple[Codes, Any, Values]:
-        codes, usable, keys = _whole_words(self._query, lexicon)
-        if self._query.excluded is not None:
-            usable = usable & ~np.isin(keys, self._query.names.keys(self._query.excluded))
+        codes, usable, keys = _whole_words(self._question, lexicon)
+        if self._question.excluded is not None:
+            usable = usable & ~np.isin(keys, self._question.names.keys(self._question.excluded))
         return codes, usable, keys
 
     def _table_of(self, codes: Codes, keys: Values) -> _Names:
@@ -271,11 +273,11 @@ def padded_strings(
 
 
 def _whole_words(
-    query: BloomQuery | PlainWordsQuery, lexicon: Lexicon
+    question: BloomQuestion | PlainWordsQuestion, lexicon: Lexicon
 ) -> tuple[Codes, Any, Values]:
-    usable = lexicon.reachable(query.alphabet, query.longest_word)
-    codes = lexicon.encoded(query.alphabet, query.longest_word)
-    return codes, usable, query.names.keys(codes)
+    usable = lexicon.reachable(question.alphabet, question.longest_word)
+    codes = lexicon.encoded(question.alphabet, question.longest_word)
+    return codes, usable, question.names.keys(codes)
 
 
 def _or_random(keys: Values, num_keys: int, rng: np.random.Generator) -> Values:

@@ -13,7 +13,7 @@ from fedhh.clients.answers.base import Answerer, BlockCounts
 from fedhh.clients.answers.matching import Values, WordMatcher
 from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.queries.sets import HeldSetQuery, PaddedSampleQuery, SetSizeQuery
+from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
 from fedhh.random import Stream
 from fedhh.words.rows import match_rows
 
@@ -21,21 +21,21 @@ from fedhh.words.rows import match_rows
 class HeldSetAnswerer(Answerer):
     """Finds the candidates that clients hold, and reports one value about them."""
 
-    _query: HeldSetQuery
+    _question: HeldSetQuestion
 
     def __init__(
-        self, query: HeldSetQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
+        self, question: HeldSetQuestion, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        super().__init__(query, words, seed, noise_free=noise_free)
-        width = query.words.shape[1]
-        self._places = match_rows(words.lexicon.encoded(query.alphabet, width), query.words)
+        super().__init__(question, words, seed, noise_free=noise_free)
+        width = question.words.shape[1]
+        self._places = match_rows(words.lexicon.encoded(question.alphabet, width), question.words)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        query = self._query
+        question = self._question
         owners, candidates = self._held(rows)
         sizes = np.bincount(owners, minlength=len(rows.clients))
         values = self._values(candidates, sizes, self._rng(Stream.SAMPLING, block))
-        self._add(query.randomizer, values, self._rng(Stream.RANDOMIZER, block), tally)
+        self._add(question.randomizer, values, self._rng(Stream.RANDOMIZER, block), tally)
         return BlockCounts(
             num_reports=len(values),
             num_dummies=self._num_dummies(values),
@@ -58,21 +58,21 @@ class HeldSetAnswerer(Answerer):
 
     def _held(self, rows: ClientBlock) -> tuple[Values, Values]:
         """Return pairs (client, candidate) as ``(h,) int64`` each, by client."""
-        query = self._query
-        coded = query.alphabet.encode(coded_words(rows.coded), width=query.words.shape[1])
-        places = np.concatenate([self._places, match_rows(coded, query.words)])[rows.word_ids]
+        question = self._question
+        coded = question.alphabet.encode(coded_words(rows.coded), width=question.words.shape[1])
+        places = np.concatenate([self._places, match_rows(coded, question.words)])[rows.word_ids]
         owners = np.repeat(np.arange(len(rows.clients)), np.diff(rows.offsets))
         held = places >= 0
-        if query.itemsets.shape[1] == 1:
-            candidate_of = np.full(len(query.words), -1, dtype=np.int64)
-            candidate_of[query.itemsets[:, 0]] = np.arange(query.num_candidates)
+        if question.itemsets.shape[1] == 1:
+            candidate_of = np.full(len(question.words), -1, dtype=np.int64)
+            candidate_of[question.itemsets[:, 0]] = np.arange(question.num_candidates)
             candidates = np.where(held, candidate_of[places], -1)
             return owners[candidates >= 0], candidates[candidates >= 0]
-        has = np.zeros((len(rows.clients), len(query.words) + 1), dtype=np.bool_)
+        has = np.zeros((len(rows.clients), len(question.words) + 1), dtype=np.bool_)
         has[owners[held], places[held]] = True
         # The last column stands for no word, which everybody has.
         has[:, -1] = True
-        whole = np.logical_and.reduce(has[:, query.itemsets], axis=2)
+        whole = np.logical_and.reduce(has[:, question.itemsets], axis=2)
         pairs = np.nonzero(whole)
         return pairs[0], pairs[1]
 
@@ -80,28 +80,28 @@ class HeldSetAnswerer(Answerer):
 class PaddedSampleAnswerer(HeldSetAnswerer):
     """Pads a client's candidates to L with dummies, and reports one that is drawn uniformly."""
 
-    _query: PaddedSampleQuery
+    _question: PaddedSampleQuestion
 
     def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
-        drawn = rng.integers(np.maximum(sizes, self._query.padded_size))
+        drawn = rng.integers(np.maximum(sizes, self._question.padded_size))
         starts = np.cumsum(sizes) - sizes
         # Behind a client's h candidates come its dummies, the first L - h of them.
-        values = self._query.num_candidates + drawn - sizes
+        values = self._question.num_candidates + drawn - sizes
         real = drawn < sizes
         values[real] = candidates[(starts + drawn)[real]]
         return np.asarray(values, dtype=np.int64)
 
     def _num_dummies(self, values: Values) -> int:
-        return int(np.count_nonzero(values >= self._query.num_candidates))
+        return int(np.count_nonzero(values >= self._question.num_candidates))
 
 
 class SetSizeAnswerer(HeldSetAnswerer):
     """Reports how many candidates a client holds."""
 
-    _query: SetSizeQuery
+    _question: SetSizeQuestion
 
     def _values(self, candidates: Values, sizes: Values, rng: np.random.Generator) -> Values:
-        return np.minimum(sizes, self._query.largest_size)
+        return np.minimum(sizes, self._question.largest_size)
 
     def _num_dummies(self, values: Values) -> int:
         return 0

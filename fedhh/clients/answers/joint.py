@@ -10,54 +10,54 @@ import numpy as np
 
 from fedhh.clients.answers.base import Answerer, BlockCounts
 from fedhh.clients.answers.matching import Values
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import ClientBlock
-from fedhh.queries.base import Aggregate, Answer, Diagnostics, PrefixQuery, Query
+from fedhh.questions.base import Aggregate, Answer, Diagnostics, PrefixQuestion, Question
 
 _COUNTS = 3
 """Behind each run's tally: its reports, its dummies, its clients with items."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointQuery(Query):
+class JointQuestion(Question):
     """Asks a cohort several runs' questions; no protocol can ask it.
 
     A simulator's way to draw a client once where several runs ask it. Each run's answers and
-    randomness are those of its own query: a block's randomness is addressed by pass and layer, and
+    randomness are those of its own question: a block's randomness is addressed by pass and layer, and
     nothing of one answer reaches another.
 
     Attributes:
-        queries: The questions, all of one cohort; see `can_join`.
+        questions: The questions, all of one cohort; see `can_join`.
     """
 
-    queries: tuple[Query, ...]
+    questions: tuple[Question, ...]
 
     @classmethod
-    def of(cls, queries: Sequence[Query]) -> Self:
+    def of(cls, questions: Sequence[Question]) -> Self:
         """Return the question that asks all of these."""
-        first = queries[0]
-        values = {field.name: getattr(first, field.name) for field in fields(Query)}
-        return cls(**values, queries=tuple(queries))
+        first = questions[0]
+        values = {field.name: getattr(first, field.name) for field in fields(Question)}
+        return cls(**values, questions=tuple(questions))
 
     @property
     def tally_size(self) -> int:
-        return sum(query.tally_size + _COUNTS for query in self.queries)
+        return sum(question.tally_size + _COUNTS for question in self.questions)
 
     @property
     def local_epsilon(self) -> float:
         """The sum over the runs; they are simulated next to each other, and ask nobody together."""
-        return sum(query.local_epsilon for query in self.queries)
+        return sum(question.local_epsilon for question in self.questions)
 
     def parts(self, tally: Values) -> Iterator[tuple[Values, Values]]:
         """Yield views of each run's tally and of its counts."""
         start = 0
-        for query in self.queries:
-            stop = start + query.tally_size
+        for question in self.questions:
+            stop = start + question.tally_size
             yield tally[start:stop], tally[stop : stop + _COUNTS]
             start = stop + _COUNTS
 
     def split(self, answer: Answer) -> list[Answer]:
-        """Return each run's answer out of all clients' to this query."""
+        """Return each run's answer out of all clients' to this question."""
         return [
             Answer(
                 aggregate=Aggregate(
@@ -75,23 +75,23 @@ class JointQuery(Query):
         ]
 
 
-def can_join(query: Query) -> bool:
-    """Return whether a query may be asked with others: its answer is a tally and nothing else."""
-    asked = query.query if isinstance(query, NoiseFreeQuery) else query
-    return type(asked) is PrefixQuery
+def can_join(question: Question) -> bool:
+    """Return whether a question may be asked with others: its answer is a tally and nothing else."""
+    asked = question.question if isinstance(question, NoiseFreeQuestion) else question
+    return type(asked) is PrefixQuestion
 
 
 class JointAnswerer(Answerer):
-    """Answers each run's query from the same rows."""
+    """Answers each run's question from the same rows."""
 
-    _query: JointQuery
+    _question: JointQuestion
 
-    def __init__(self, query: JointQuery, answerers: Sequence[Answerer]) -> None:
-        self._query = query
+    def __init__(self, question: JointQuestion, answerers: Sequence[Answerer]) -> None:
+        self._question = question
         self._answerers = answerers
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        parts = self._query.parts(tally)
+        parts = self._question.parts(tally)
         for answerer, (part, behind) in zip(self._answerers, parts, strict=True):
             added = answerer.add_block(rows, block, part)
             counts = (added.num_reports, added.num_dummies, added.num_clients_with_items)

@@ -15,7 +15,7 @@ from fedhh.clients.populations.coded_words import (
     coded_numbers,
 )
 from fedhh.kernels.coded import PAIRS, coded_values
-from fedhh.queries.base import PrefixQuery
+from fedhh.questions.base import PrefixQuestion
 from fedhh.words.alphabet import FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows, row_hashes
@@ -28,7 +28,7 @@ _PAIR = 4
 
 
 class WordMatcher:
-    """Finds the values of a population's words; keeps what the next query can use again."""
+    """Finds the values of a population's words; keeps what the next question can use again."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
@@ -38,50 +38,50 @@ class WordMatcher:
         self._excluded: Codes = np.zeros((0, 0), dtype=np.uint16)
         self._is_excluded: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
-    def prefix_values(self, query: PrefixQuery) -> Values:
+    def prefix_values(self, question: PrefixQuestion) -> Values:
         """Return ``(V,) int64``: each word's candidate value, or -1 where it has none."""
-        width = query.excluded.shape[1]
-        if self._walk is None or self._walk_key != (query.alphabet.symbols, width):
-            self._walk = LexiconWalk(self.lexicon, query.alphabet, width)
-            self._walk_key = (query.alphabet.symbols, width)
+        width = question.excluded.shape[1]
+        if self._walk is None or self._walk_key != (question.alphabet.symbols, width):
+            self._walk = LexiconWalk(self.lexicon, question.alphabet, width)
+            self._walk_key = (question.alphabet.symbols, width)
             self._hashes = row_hashes(self._walk.codes)
             self._excluded = np.zeros((0, width), dtype=np.uint16)
             self._is_excluded = np.zeros(len(self.lexicon), dtype=np.bool_)
         codes = self._walk.codes
-        if not np.array_equal(self._excluded, query.excluded):
-            self._excluded = query.excluded
-            self._is_excluded = match_rows(codes, query.excluded) >= 0
-        nodes = self._walk.nodes(query.trie)
+        if not np.array_equal(self._excluded, question.excluded):
+            self._excluded = question.excluded
+            self._is_excluded = match_rows(codes, question.excluded) >= 0
+        nodes = self._walk.nodes(question.trie)
         alive = np.flatnonzero(nodes != ABSENT)
-        symbols = codes[alive, query.trie.length]
+        symbols = codes[alive, question.trie.length]
         known = symbols != FOREIGN
         alive, symbols = alive[known], symbols[known]
         values = np.full(len(codes), -1, dtype=np.int64)
-        values[alive] = nodes[alive] * query.trie.alphabet_size + symbols
-        if len(query.finished):
-            finished = match_rows(codes, query.finished, hashes=self._hashes)
-            values[finished >= 0] = query.num_extensions + finished[finished >= 0]
-        if len(query.excluded):
+        values[alive] = nodes[alive] * question.trie.alphabet_size + symbols
+        if len(question.finished):
+            finished = match_rows(codes, question.finished, hashes=self._hashes)
+            values[finished >= 0] = question.num_extensions + finished[finished >= 0]
+        if len(question.excluded):
             values[self._is_excluded] = -1
         return values
 
 
 class CodedMatcher:
-    """Finds the values in one query of coded words, which no lexicon holds."""
+    """Finds the values in one question of coded words, which no lexicon holds."""
 
-    def __init__(self, query: PrefixQuery) -> None:
-        self._query = query
-        levels = query.trie.levels
+    def __init__(self, question: PrefixQuestion) -> None:
+        self._question = question
+        levels = question.trie.levels
         self._candidates = np.concatenate(levels) if levels else np.zeros(0, dtype=np.int64)
         self._starts = np.r_[0, np.cumsum([len(level) for level in levels])].astype(np.int64)
-        alphabet = query.alphabet
+        alphabet = question.alphabet
         self._consonants = _codes(alphabet, CONSONANTS)
         self._vowels = _codes(alphabet, VOWELS)
         self._mark = int(_codes(alphabet, MARK)[0])
         self._consonants_after = np.zeros(0, dtype=np.uint32)
         self._pair_nodes = self._walk_pairs()
         self._consonants_after = self._walk_on()
-        excluded = _numbers(alphabet, query.excluded)
+        excluded = _numbers(alphabet, question.excluded)
         self._excluded = excluded[excluded >= 0]
 
     def values(self, numbers: Values) -> Values:
@@ -90,7 +90,7 @@ class CodedMatcher:
         Args:
             numbers: ``(m,) int64``, as in `ClientBlock.coded`.
         """
-        query = self._query
+        question = self._question
         if not len(numbers):
             return np.zeros(0, dtype=np.int64)
         values = self._walk(numbers, self._pair_nodes)
@@ -98,7 +98,7 @@ class CodedMatcher:
         if len(finished):
             places = np.minimum(np.searchsorted(finished, numbers), len(finished) - 1)
             ended = finished[places] == numbers
-            values[ended] = query.num_extensions + words[places[ended]]
+            values[ended] = question.num_extensions + words[places[ended]]
         if len(self._excluded):
             values[np.isin(numbers, self._excluded)] = -1
         return values
@@ -112,7 +112,7 @@ class CodedMatcher:
             FEWEST_SYLLABLES,
             self._starts,
             self._candidates,
-            self._query.trie.alphabet_size,
+            self._question.trie.alphabet_size,
             pair_nodes,
             self._consonants_after,
         )
@@ -121,14 +121,14 @@ class CodedMatcher:
     @cached_property
     def _finished(self) -> tuple[Values, Values]:
         """The numbers of finished words that are coded, ascending, and which words these are."""
-        numbers = _numbers(self._query.alphabet, self._query.finished)
+        numbers = _numbers(self._question.alphabet, self._question.finished)
         (coded,) = np.nonzero(numbers >= 0)
         words = coded[np.argsort(numbers[coded])]
         return numbers[words], words
 
     def _walk_pairs(self) -> Values:
         """Return the node of any two first syllables, lowest digit first, or their value."""
-        if self._query.trie.length < _PAIR:
+        if self._question.trie.length < _PAIR:
             # The shortest words begin with every pair, and all words with one.
             return self._walk(np.arange(PAIRS), np.zeros(0, dtype=np.int64))
         syllables = np.stack(
@@ -140,7 +140,8 @@ class CodedMatcher:
             [np.tile(syllables, (size, 1)), np.repeat(syllables, size, axis=0)], axis=1
         )
         trie = PrefixTrie(
-            alphabet_size=self._query.trie.alphabet_size, levels=self._query.trie.levels[:_PAIR]
+            alphabet_size=self._question.trie.alphabet_size,
+            levels=self._question.trie.levels[:_PAIR],
         )
         return trie.walk(codes.astype(np.uint16))
 
@@ -149,7 +150,7 @@ class CodedMatcher:
 
         Nodes stay in a trie when all that grew from them is gone, and most coded words end there.
         """
-        levels, size = self._query.trie.levels, self._query.trie.alphabet_size
+        levels, size = self._question.trie.levels, self._question.trie.alphabet_size
         bits = np.zeros(PAIRS, dtype=np.uint32)
         if len(levels) <= _PAIR:
             return bits

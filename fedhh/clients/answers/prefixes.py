@@ -10,40 +10,40 @@ from fedhh.clients.populations.population import ClientBlock
 from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import make_oracle
 from fedhh.oracles.base import add_support
-from fedhh.queries.base import PrefixQuery
+from fedhh.questions.base import PrefixQuestion
 from fedhh.random import Stream
 
 
 class PrefixAnswerer(ItemAnswerer):
     """Votes for prefixes: Gboard paper, Algorithm 2, lines 10-18."""
 
-    _query: PrefixQuery
+    _question: PrefixQuestion
 
     def __init__(
-        self, query: PrefixQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
+        self, question: PrefixQuestion, words: WordMatcher, seed: int, *, noise_free: bool = False
     ) -> None:
-        super().__init__(query, words, seed, noise_free=noise_free)
-        self._oracle = make_oracle(query.oracle, query.domain_size)
-        self._votes = query.client_votes
-        self._word_values = WordValues.of(words.prefix_values(query))
-        self._coded = CodedMatcher(query)
+        super().__init__(question, words, seed, noise_free=noise_free)
+        self._oracle = make_oracle(question.oracle, question.domain_size)
+        self._votes = question.client_votes
+        self._word_values = WordValues.of(words.prefix_values(question))
+        self._coded = CodedMatcher(question)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        query = self._query
+        question = self._question
         coded = self._coded.values(rows.coded)
         choices = self.choices(rows, block, self._word_values, coded)
         if self._noise_free:
             sampled, holders = map(int, count_contributions(*choices, tally))
-            dummies = len(rows.clients) * query.max_items - sampled if query.pad else 0
-            tally[query.dummy] += dummies
+            dummies = len(rows.clients) * question.max_items - sampled if question.pad else 0
+            tally[question.dummy] += dummies
             return BlockCounts(
                 num_reports=sampled + dummies,
                 num_dummies=dummies,
                 num_clients_with_items=holders,
             )
         chosen, sizes = choose_contributions(*choices)
-        if query.pad:
-            chosen[chosen < 0] = query.dummy
+        if question.pad:
+            chosen[chosen < 0] = question.dummy
         if self._votes is not None:
             self._votes.add(chosen, rng=self._rng(Stream.RANDOMIZER, block), out=tally)
             return BlockCounts.of(sizes, chosen.size)
@@ -65,7 +65,7 @@ class WordVoteAnswerer(PrefixAnswerer):
         votes = values[values >= 0]
         tally += np.bincount(votes, minlength=len(tally))
         abstained = len(rows.clients) - len(votes)
-        tally[self._query.dummy] += abstained
+        tally[self._question.dummy] += abstained
         return BlockCounts(
             num_reports=len(rows.clients),
             num_dummies=abstained,

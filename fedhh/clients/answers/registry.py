@@ -1,6 +1,6 @@
-"""How clients answer each kind of query: the functions that the trust boundary runs through.
+"""How clients answer each kind of question: the functions that the trust boundary runs through.
 
-An answerer is made once per query and worker; it maps the population's distinct words to values,
+An answerer is made once per question and worker; it maps the population's distinct words to values,
 and then turns blocks of clients into tallies of privatized reports.
 """
 
@@ -17,50 +17,52 @@ from fedhh.clients.answers.blind import (
     PlainWordsAnswerer,
 )
 from fedhh.clients.answers.held_sets import PaddedSampleAnswerer, SetSizeAnswerer
-from fedhh.clients.answers.joint import JointAnswerer, JointQuery
+from fedhh.clients.answers.joint import JointAnswerer, JointQuestion
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.prefixes import PrefixAnswerer, WordVoteAnswerer
-from fedhh.clients.answers.sampling import NoiseFreeQuery
+from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.answers.sums import SecretSharedAnswerer, SecureSumAnswerer
-from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
-from fedhh.queries.blooms import BloomQuery, NgramQuery
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.base import PrefixQuestion, Question, WordVoteQuestion
+from fedhh.questions.blooms import BloomQuestion, NgramQuestion
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 
-ANSWERERS: dict[type[Query], Any] = {
-    PrefixQuery: PrefixAnswerer,
-    WordVoteQuery: WordVoteAnswerer,
-    SecureSumQuery: SecureSumAnswerer,
-    SecretSharedQuery: SecretSharedAnswerer,
-    PlainWordsQuery: PlainWordsAnswerer,
-    FragmentQuery: FragmentAnswerer,
-    BlindPrefixQuery: BlindPrefixAnswerer,
-    BloomQuery: BloomAnswerer,
-    NgramQuery: NgramAnswerer,
-    PaddedSampleQuery: PaddedSampleAnswerer,
-    SetSizeQuery: SetSizeAnswerer,
+ANSWERERS: dict[type[Question], Any] = {
+    PrefixQuestion: PrefixAnswerer,
+    WordVoteQuestion: WordVoteAnswerer,
+    SecureSumQuestion: SecureSumAnswerer,
+    SecretSharedQuestion: SecretSharedAnswerer,
+    PlainWordsQuestion: PlainWordsAnswerer,
+    FragmentQuestion: FragmentAnswerer,
+    BlindPrefixQuestion: BlindPrefixAnswerer,
+    BloomQuestion: BloomAnswerer,
+    NgramQuestion: NgramAnswerer,
+    PaddedSampleQuestion: PaddedSampleAnswerer,
+    SetSizeQuestion: SetSizeAnswerer,
 }
-"""Which answerer serves which kind of query; a new kind is one more entry."""
+"""Which answerer serves which kind of question; a new kind is one more entry."""
 
 
-def make_answerer(query: Query, words: WordMatcher, seed: int) -> Answerer:
-    """Return the answerer of a query.
+def make_answerer(question: Question, words: WordMatcher, seed: int) -> Answerer:
+    """Return the answerer of a question.
 
     Raises:
-        TypeError: No answerer is registered for this kind of query.
+        TypeError: No answerer is registered for this kind of question.
     """
-    if isinstance(query, JointQuery):
-        return JointAnswerer(query, [make_answerer(q, words, seed) for q in query.queries])
-    if isinstance(query, NoiseFreeQuery):
-        counting: Answerer = ANSWERERS[type(query.query)](query.query, words, seed, noise_free=True)
+    if isinstance(question, JointQuestion):
+        return JointAnswerer(question, [make_answerer(q, words, seed) for q in question.questions])
+    if isinstance(question, NoiseFreeQuestion):
+        counting: Answerer = ANSWERERS[type(question.question)](
+            question.question, words, seed, noise_free=True
+        )
         return counting
-    if type(query) not in ANSWERERS:
+    if type(question) not in ANSWERERS:
         known = ", ".join(kind.__name__ for kind in ANSWERERS)
         raise TypeError(
-            f"Clients cannot answer a {type(query).__name__}; register it in "
+            f"Clients cannot answer a {type(question).__name__}; register it in "
             f"fedhh.clients.answers.registry.ANSWERERS. Known: {known}."
         )
-    answerer: Answerer = ANSWERERS[type(query)](query, words, seed)
+    answerer: Answerer = ANSWERERS[type(question)](question, words, seed)
     return answerer

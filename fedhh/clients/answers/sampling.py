@@ -1,4 +1,4 @@
-"""Aggregate-level sampling: a query's tally drawn from noise-free counts, without reports.
+"""Aggregate-level sampling: a question's tally drawn from noise-free counts, without reports.
 
 A simulator does this, never a device: reports one by one, each with its own noise, are what the
 privacy of the clients rests on. Noise-free counts are histograms of what clients hold; they stay on
@@ -17,95 +17,97 @@ from fedhh.clients.answers.matching import Values
 from fedhh.oracles import FrequencyOracle, make_oracle, sampling
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
-from fedhh.queries.base import PrefixQuery, Query, Tally
-from fedhh.queries.blooms import BloomQuery
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.sets import HeldSetQuery
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.questions.base import PrefixQuestion, Question, Tally
+from fedhh.questions.blooms import BloomQuestion
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.sets import HeldSetQuestion
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
 from fedhh.random import Stream, generator
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoiseFreeQuery(Query):
-    """Asks workers for a query's noise-free counts in place of its tally; no protocol can ask it.
+class NoiseFreeQuestion(Question):
+    """Asks workers for a question's noise-free counts in place of its tally; no protocol can ask it.
 
     Attributes:
-        query: The server's query.
+        question: The server's question.
     """
 
-    query: Query
+    question: Question
 
     @classmethod
-    def of(cls, query: Query, cohort: Cohort) -> Self:
-        """Return the question for a query's noise-free counts among some clients."""
-        values = {field.name: getattr(query, field.name) for field in fields(Query)}
-        return cls(**{**values, "cohort": cohort}, query=query)
+    def of(cls, question: Question, cohort: Cohort) -> Self:
+        """Return the question for a question's noise-free counts among some clients."""
+        values = {field.name: getattr(question, field.name) for field in fields(Question)}
+        return cls(**{**values, "cohort": cohort}, question=question)
 
     @property
     def tally_size(self) -> int:
-        return self.query.tally_size
+        return self.question.tally_size
 
 
-def can_sample(query: Query) -> bool:
-    """Return whether a query's tally can be drawn from its noise-free counts."""
-    if type(query) is PrefixQuery:
-        oracle = _oracle(query)
+def can_sample(question: Question) -> bool:
+    """Return whether a question's tally can be drawn from its noise-free counts."""
+    if type(question) is PrefixQuestion:
+        oracle = _oracle(question)
         counts_values = isinstance(oracle, SampledAggregates) and oracle.aggregate_form == "values"
         # Of what a client's reports support together, no joint distribution is known.
         is_known = counts_values or isinstance(oracle, SketchOracle)
-        return is_known and query.votes_per_client == "all"
-    if isinstance(query, FragmentQuery):
-        return all(isinstance(each, SampledAggregates) for each in (query.words, query.fragments))
-    if isinstance(query, BlindPrefixQuery):
-        is_sketch = query.prefixes.aggregate_form == "sketch"
-        return is_sketch and isinstance(query.prefixes, SampledAggregates)
-    if isinstance(query, HeldSetQuery):
-        return isinstance(query.randomizer, SampledAggregates)
-    return isinstance(query, BloomQuery)
+        return is_known and question.votes_per_client == "all"
+    if isinstance(question, FragmentQuestion):
+        return all(
+            isinstance(each, SampledAggregates) for each in (question.words, question.fragments)
+        )
+    if isinstance(question, BlindPrefixQuestion):
+        is_sketch = question.prefixes.aggregate_form == "sketch"
+        return is_sketch and isinstance(question.prefixes, SampledAggregates)
+    if isinstance(question, HeldSetQuestion):
+        return isinstance(question.randomizer, SampledAggregates)
+    return isinstance(question, BloomQuestion)
 
 
-def nanoseconds_saved(query: Query) -> float:
-    """Return about what sampling the tally of a whole cohort saves, for queries that can be."""
-    num_reports = query.cohort.size * query.max_items
-    if isinstance(query, FragmentQuery):
-        positions: int = query.puzzle.num_positions
-        fragments = sampling.nanoseconds_saved(query.fragments, num_reports // positions)
-        return sampling.nanoseconds_saved(query.words, num_reports) + positions * fragments
-    if isinstance(query, BloomQuery):
-        return query.reports.nanoseconds_saved(num_reports)
-    return sampling.nanoseconds_saved(_oracle(query), num_reports)
+def nanoseconds_saved(question: Question) -> float:
+    """Return about what sampling the tally of a whole cohort saves, for questions that can be."""
+    num_reports = question.cohort.size * question.max_items
+    if isinstance(question, FragmentQuestion):
+        positions: int = question.puzzle.num_positions
+        fragments = sampling.nanoseconds_saved(question.fragments, num_reports // positions)
+        return sampling.nanoseconds_saved(question.words, num_reports) + positions * fragments
+    if isinstance(question, BloomQuestion):
+        return question.reports.nanoseconds_saved(num_reports)
+    return sampling.nanoseconds_saved(_oracle(question), num_reports)
 
 
-def sample_tally(query: Query, counts: Tally, *, seed: int) -> Tally:
-    """Return a query's tally, drawn from its noise-free counts with the exact joint distribution.
+def sample_tally(question: Question, counts: Tally, *, seed: int) -> Tally:
+    """Return a question's tally, drawn from its noise-free counts with the exact joint distribution.
 
     It is drawn in one place: that takes a second where all reports take a minute of all workers.
 
     Args:
-        query: One of those that `can_sample` accepts.
-        counts: ``(query.tally_size,) int64``: noise-free counts of all clients.
+        question: One of those that `can_sample` accepts.
+        counts: ``(question.tally_size,) int64``: noise-free counts of all clients.
         seed: The run's seed.
     """
-    parts = _sample_parts(query, counts, seed)
+    parts = _sample_parts(question, counts, seed)
     return np.concatenate(list(parts))
 
 
-def _sample_parts(query: Query, counts: Tally, seed: int) -> Iterator[Tally]:
+def _sample_parts(question: Question, counts: Tally, seed: int) -> Iterator[Tally]:
     def rng(part: int) -> np.random.Generator:
-        return generator(seed, Stream.TALLY, query.pass_index, query.layer, part)
+        return generator(seed, Stream.TALLY, question.pass_index, question.layer, part)
 
-    if isinstance(query, FragmentQuery):
-        words, fragments, records = query.split(counts)
-        yield _sample(query.words, words, rng(0))
+    if isinstance(question, FragmentQuestion):
+        words, fragments, records = question.split(counts)
+        yield _sample(question.words, words, rng(0))
         for position, part in enumerate(fragments):
-            yield _sample(query.fragments, part, rng(1 + position))
+            yield _sample(question.fragments, part, rng(1 + position))
         yield records
-    elif isinstance(query, BloomQuery):
-        yield query.reports.sample_aggregate(counts, rng=rng(0))
-    elif isinstance(query, BlindPrefixQuery | HeldSetQuery):
-        yield _sample(_oracle(query), counts, rng(0))
+    elif isinstance(question, BloomQuestion):
+        yield question.reports.sample_aggregate(counts, rng=rng(0))
+    elif isinstance(question, BlindPrefixQuestion | HeldSetQuestion):
+        yield _sample(_oracle(question), counts, rng(0))
     else:
-        yield _sample_support(_oracle(query), counts, rng(0))
+        yield _sample_support(_oracle(question), counts, rng(0))
 
 
 def add_noise_free_counts(
@@ -131,10 +133,10 @@ def _sample_support(oracle: FrequencyOracle, counts: Tally, rng: np.random.Gener
     return _sample(oracle, counts, rng)
 
 
-def _oracle(query: Query) -> FrequencyOracle:
-    if isinstance(query, BlindPrefixQuery):
-        return query.prefixes
-    if isinstance(query, HeldSetQuery):
-        return query.randomizer
-    assert isinstance(query, PrefixQuery)
-    return make_oracle(query.oracle, query.domain_size)
+def _oracle(question: Question) -> FrequencyOracle:
+    if isinstance(question, BlindPrefixQuestion):
+        return question.prefixes
+    if isinstance(question, HeldSetQuestion):
+        return question.randomizer
+    assert isinstance(question, PrefixQuestion)
+    return make_oracle(question.oracle, question.domain_size)

@@ -1,4 +1,4 @@
-"""Answers to queries for noisy sums: plain votes, and the noise that is in the sum."""
+"""Answers to questions for noisy sums: plain votes, and the noise that is in the sum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedhh.clients.answers.prefixes import PrefixAnswerer
 from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.kernels.sampling import choose_contributions
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 from fedhh.random import Stream, generator
 from fedhh.words.lexicon import Lexicon
 
@@ -25,23 +25,23 @@ class SecureSumAnswerer(PrefixAnswerer):
     sum: equal shares of a negative binomial, or of a Poisson variable, add up to one of the kind.
     """
 
-    _query: SecureSumQuery
+    _question: SecureSumQuestion
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        query = self._query
+        question = self._question
         coded = self._coded.values(rows.coded)
         choices = self.choices(rows, block, self._word_values, coded)
         chosen, sizes = choose_contributions(*choices)
         asked = len(chosen)
-        if query.dropout:
-            stays = self._rng(Stream.DROPOUT, block).random(asked) >= query.dropout
+        if question.dropout:
+            stays = self._rng(Stream.DROPOUT, block).random(asked) >= question.dropout
             chosen, sizes = chosen[stays], sizes[stays]
         if len(chosen):
-            sums = tally[: query.num_candidates]
+            sums = tally[: question.num_candidates]
             sums += np.bincount(chosen[chosen >= 0], minlength=len(sums))
             rng = self._rng(Stream.RANDOMIZER, block)
-            sums += query.noise.draw(query.part(len(chosen)), len(sums), rng=rng)
-        counts = BlockCounts.of(sizes, len(chosen) * query.max_items)
+            sums += question.noise.draw(question.part(len(chosen)), len(sums), rng=rng)
+        counts = BlockCounts.of(sizes, len(chosen) * question.max_items)
         return BlockCounts(**{**vars(counts), "num_lost": asked - len(chosen)})
 
 
@@ -51,17 +51,22 @@ class SecretSharedAnswerer(PrefixAnswerer):
     The servers' noise comes with the first block, so that no count without it is ever passed on.
     """
 
-    _query: SecretSharedQuery
+    _question: SecretSharedQuestion
 
     def __init__(
-        self, query: SecretSharedQuery, words: WordMatcher, seed: int, *, noise_free: bool = False
+        self,
+        question: SecretSharedQuestion,
+        words: WordMatcher,
+        seed: int,
+        *,
+        noise_free: bool = False,
     ) -> None:
-        super().__init__(query, words, seed, noise_free=noise_free)
+        super().__init__(question, words, seed, noise_free=noise_free)
         numbers = np.arange(len(words.lexicon), dtype=np.int64)
         self._uploads = self._usable(words.lexicon, numbers)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
-        query, lexicon = self._query, self._word_values.values
+        question, lexicon = self._question, self._word_values.values
         # A coded word's own number, so that a greedy client's ties go by it in any block.
         coded = self._usable(Lexicon(words=coded_words(rows.coded)), len(lexicon) + rows.coded)
         choices = self.choices(rows, block, self._uploads, coded.values, layer=_BEFORE_ALL)
@@ -70,16 +75,16 @@ class SecretSharedAnswerer(PrefixAnswerer):
         listed = words < len(lexicon)
         beyond = self._coded.values(words[~listed] - len(lexicon))
         values = np.concatenate([lexicon[words[listed]], beyond])
-        sums = tally[: query.num_candidates]
+        sums = tally[: question.num_candidates]
         sums += np.bincount(values[values >= 0], minlength=len(sums))
         if block == 0:
-            rng = generator(self._seed, Stream.CURATOR, query.pass_index, query.layer)
-            sums += query.noise.draw(1.0, len(sums), rng=rng)
-        return BlockCounts.of(sizes, len(chosen) * query.max_items)
+            rng = generator(self._seed, Stream.CURATOR, question.pass_index, question.layer)
+            sums += question.noise.draw(1.0, len(sums), rng=rng)
+        return BlockCounts.of(sizes, len(chosen) * question.max_items)
 
     def _usable(self, lexicon: Lexicon, numbers: Values) -> WordValues:
         """Return the numbers of some words, -1 for those that are not uploaded."""
-        longest = self._query.excluded.shape[1] - 1
+        longest = self._question.excluded.shape[1] - 1
         return WordValues.of(
-            np.where(lexicon.reachable(self._query.alphabet, longest), numbers, -1)
+            np.where(lexicon.reachable(self._question.alphabet, longest), numbers, -1)
         )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.queries.base import Counted
+from fedhh.questions.base import Counted
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 

@@ -28,7 +28,7 @@ from fedhh.clients.populations.population import (
 )
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.coded import count_words, part_ranks
-from fedhh.queries.base import Counted
+from fedhh.questions.base import Counted
 from fedhh.system.machine import num_cores
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.known_words import KnownWords

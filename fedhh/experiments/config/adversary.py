@@ -20,7 +20,7 @@ class AdversaryConfig(Section):
     targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
-    knowledge: Literal["query", "frequencies"] = "query"
+    knowledge: Literal["question", "frequencies"] = "question"
     targets: Annotated[str | tuple[str, ...], text_or_texts("a word or a list of words")] = ()
     num_targets: Annotated[int, Field(ge=1, le=MOST_TARGETS)] = 1
     target_length: TargetLength = 8

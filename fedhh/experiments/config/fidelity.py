@@ -43,18 +43,18 @@ class Fidelity:
 
     def check(self, protocol: AnyProtocol) -> None:
         """Raise InputError if a settled protocol's clients cannot be simulated in this way."""
-        query = protocol.next_query(protocol.initialize())
-        if query is None:
+        question = protocol.next_question(protocol.initialize())
+        if question is None:
             return
-        scaled = self.drawn_clients is not None and self.drawn_clients < query.cohort.size
+        scaled = self.drawn_clients is not None and self.drawn_clients < question.cohort.size
         if self.name == PER_REPORT and scaled:
             raise InputError(
                 f"Expected simulation.drawn_clients = 'all' with fidelity {PER_REPORT!r}, got "
-                f"{self.drawn_clients:,} of {query.cohort.size:,} clients per layer: clients that "
+                f"{self.drawn_clients:,} of {question.cohort.size:,} clients per layer: clients that "
                 f"are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
             )
         try:
-            require_sampling(query, always=self.name == EXACT_TALLY, scaled=scaled)
+            require_sampling(question, always=self.name == EXACT_TALLY, scaled=scaled)
         except InputError as error:
             raise InputError(f"{protocol.name}: {error}") from None
 

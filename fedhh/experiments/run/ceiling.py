@@ -25,8 +25,8 @@ from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.protocol import AnyProtocol
-from fedhh.queries.base import Aggregate, Answer, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Aggregate, Answer, PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.server.evidence import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
@@ -97,7 +97,7 @@ def ceiling(
     key = (population.fingerprint(), seed, fidelity, *contributing, *spelled)
     if key not in _known:
         held = np.flatnonzero(truth.reachable & (truth.clients > 0))
-        kept = _kept(_query(protocol, population, held, epsilon), executor)
+        kept = _kept(_question(protocol, population, held, epsilon), executor)
         _known[key] = Ceiling(
             coverage=truth.share(held[kept]), words=int(kept.sum()), candidates=len(held)
         )
@@ -115,16 +115,16 @@ def measured_ceiling(highest: Ceiling | None, coverage: float) -> dict[str, Any]
     }
 
 
-def _query(
+def _question(
     protocol: LocalProtocol[Any, Any],
     population: Population,
     held: npt.NDArray[np.int64],
     epsilon: float,
-) -> PrefixQuery:
+) -> PrefixQuestion:
     """Return the question about some words of the lexicon, and about nothing else."""
     alphabet, width = protocol.symbols, protocol.longest_word + 1
     nothing = PrefixTrie(alphabet_size=alphabet.size, levels=(np.zeros(0, dtype=np.int64),))
-    return PrefixQuery(
+    return PrefixQuestion(
         pass_index=_PASS,
         layer=1,
         cohort=Cohort(start=0, size=population.num_clients),
@@ -139,13 +139,13 @@ def _query(
     )
 
 
-def _kept(query: PrefixQuery, executor: Executor) -> npt.NDArray[np.bool_]:
-    """Return ``(c,) bool``: which of the query's candidates the rule lets through."""
-    if not query.num_candidates:
+def _kept(question: PrefixQuestion, executor: Executor) -> npt.NDArray[np.bool_]:
+    """Return ``(c,) bool``: which of the question's candidates the rule lets through."""
+    if not question.num_candidates:
         return np.zeros(0, dtype=np.bool_)
-    aggregate: Aggregate = reduce(Answer.merge, executor.answer(query)).aggregate
+    aggregate: Aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
     votes = aggregate.tally[:-1].astype(np.float64)
     num_reports = np.full(len(votes), float(aggregate.num_reports))
-    oracle = make_pure_oracle(query.oracle, query.domain_size)
+    oracle = make_pure_oracle(question.oracle, question.domain_size)
     p = p_values(votes, num_reports, num_reports * oracle.q)
     return benjamini_hochberg(p, FALSE_DISCOVERY_RATE)

@@ -108,11 +108,11 @@ class RoundRecords:
     ) -> RoundRecord | None:
         """Return the outcome of a round's candidates, and keep it, given the words found.
 
-        None if the query is about no prefixes.
+        None if the question is about no prefixes.
         """
         self._number += 1
         round_record = record_of(
-            finished.query,
+            finished.question,
             finished.aggregate,
             finished.state.history[-1],
             kept=finished.state.kept,

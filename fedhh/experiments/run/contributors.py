@@ -13,7 +13,7 @@ from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.answers.prefixes import PrefixAnswerer
 from fedhh.clients.populations.population import ClientBlock, Population, StoredPopulation
 from fedhh.protocol import Discoveries
-from fedhh.queries.base import PrefixQuery
+from fedhh.questions.base import PrefixQuestion
 from fedhh.words.rows import match_rows
 
 _Floats = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ _AT_ONCE = 2**14
 
 
 def contributors(
-    query: PrefixQuery,
+    question: PrefixQuestion,
     population: Population,
     discoveries: Discoveries,
     holders: npt.NDArray[np.int64],
@@ -39,7 +39,7 @@ def contributors(
     holders in a sample of the clients, times all its holders; NaN where the sample has no holder.
 
     Args:
-        query: The validation round's.
+        question: The validation round's.
         population: The clients.
         discoveries: Words that the round returned.
         holders: ``(h,) int64``: clients that hold each of them.
@@ -48,9 +48,9 @@ def contributors(
     asked = population.num_clients
     if population.exchangeable and not isinstance(population, StoredPopulation):
         asked = min(asked, _MOST_DRAWN)
-    said, held = _sums(query, population, asked, seed)
-    codes = query.alphabet.encode(list(discoveries.words), width=query.finished.shape[1])
-    places = match_rows(codes, query.finished)
+    said, held = _sums(question, population, asked, seed)
+    codes = question.alphabet.encode(list(discoveries.words), width=question.finished.shape[1])
+    places = match_rows(codes, question.finished)
     said, held = said[places], held[places]
     if asked == population.num_clients:
         return said
@@ -59,17 +59,17 @@ def contributors(
 
 
 def _sums(
-    query: PrefixQuery, population: Population, num_clients: int, seed: int
+    question: PrefixQuestion, population: Population, num_clients: int, seed: int
 ) -> tuple[_Floats, _Floats]:
-    """Return ``(f,)`` contributors and holders of each word of a query among the first clients."""
+    """Return ``(f,)`` contributors and holders of each word of a question among the first clients."""
     matcher = WordMatcher(population.lexicon)
-    lexicon, coded = matcher.prefix_values(query), CodedMatcher(query)
+    lexicon, coded = matcher.prefix_values(question), CodedMatcher(question)
     greedy = None
-    if query.sampler == "greedy":
-        greedy = PrefixAnswerer(query, matcher, seed, noise_free=True)
-    said = np.zeros(query.domain_size)
-    held = np.zeros(query.domain_size)
-    chosen = np.zeros(query.domain_size, dtype=np.int64)
+    if question.sampler == "greedy":
+        greedy = PrefixAnswerer(question, matcher, seed, noise_free=True)
+    said = np.zeros(question.domain_size)
+    held = np.zeros(question.domain_size)
+    chosen = np.zeros(question.domain_size, dtype=np.int64)
     for block, first in enumerate(range(0, num_clients, _AT_ONCE)):
         rows = population.block(np.arange(first, min(first + _AT_ONCE, num_clients)))
         values, sizes = _held_values(rows, np.concatenate([lexicon, coded.values(rows.coded)]))
@@ -77,7 +77,7 @@ def _sums(
         if greedy is not None:
             greedy.add_block(rows, block, chosen)
             continue
-        chances = np.minimum(1.0, query.max_items / np.maximum(sizes, 1))
+        chances = np.minimum(1.0, question.max_items / np.maximum(sizes, 1))
         said += np.bincount(values, weights=np.repeat(chances, sizes), minlength=len(said))
     return (said if greedy is None else chosen.astype(np.float64))[:-1], held[:-1]
 

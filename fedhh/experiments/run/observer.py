@@ -21,7 +21,7 @@ from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import AnyProtocol, Discoveries, RunState
-from fedhh.queries.base import Counted, PrefixQuery, Query
+from fedhh.questions.base import Counted, PrefixQuestion, Question
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -33,7 +33,7 @@ _ROUNDS = "rounds"
 class _Seen:
     """A round, as far as the truth is asked about it; see `Truth.observe`."""
 
-    query: Query
+    question: Question
     kept: npt.NDArray[Any] | None
     discoveries: Discoveries
 
@@ -85,10 +85,10 @@ class Observer:
 
     def observe(self, finished: Round[Any]) -> Observed:
         """Return the outcome of the truth in a round; NaN if that is known in the end only."""
-        seen = self._seen_after(finished.query, finished.state)
-        query = finished.query
-        if isinstance(query, PrefixQuery) and self._planned(query).validates:
-            self.validation = query
+        seen = self._seen_after(finished.question, finished.state)
+        question = finished.question
+        if isinstance(question, PrefixQuestion) and self._planned(question).validates:
+            self.validation = question
         self.last_record = None
         if self._round_records is not None:
             self.last_record = self._round_records.record_of(
@@ -96,7 +96,7 @@ class Observer:
             )
         self._before = seen.discoveries
         if self._truth is not None:
-            return self._truth.observe(seen.query, seen.kept, seen.discoveries)
+            return self._truth.observe(seen.question, seen.kept, seen.discoveries)
         self._seen.append(seen)
         part = finished.diagnostics.counted
         if part is not None:
@@ -122,22 +122,24 @@ class Observer:
             counted=self._counted,
         )
 
-    def _seen_after(self, query: Query, state: RunState[Any]) -> _Seen:
-        return _Seen(query=query, kept=state.kept, discoveries=self._protocol.discoveries(state))
+    def _seen_after(self, question: Question, state: RunState[Any]) -> _Seen:
+        return _Seen(
+            question=question, kept=state.kept, discoveries=self._protocol.discoveries(state)
+        )
 
     def _stored(self, rows: Sequence[LayerRow]) -> Iterator[_Seen]:
-        """Yield the rounds that wait since before a resume; queries follow from states."""
+        """Yield the rounds that wait since before a resume; questions follow from states."""
         state = self._protocol.initialize()
         for number in range(1, 1 + sum(map(_waits, rows))):
-            query = self._protocol.next_query(state)
+            question = self._protocol.next_question(state)
             state, _ = load_checkpoint(self._file(number), self._protocol.checkpoint_types)
-            assert query is not None
-            yield self._seen_after(query, state)
+            assert question is not None
+            yield self._seen_after(question, state)
 
-    def _planned(self, asked: Query | RoundRecord) -> PlannedRound:
+    def _planned(self, asked: Question | RoundRecord) -> PlannedRound:
         return self._protocol.plan.planned(asked.pass_index, asked.layer)
 
-    def _stored_validation(self, round_records: RoundRecords | None) -> PrefixQuery | None:
+    def _stored_validation(self, round_records: RoundRecords | None) -> PrefixQuestion | None:
         """Return the validation round's broadcast where that was heard before a resume."""
         protocol = self._protocol
         if (
@@ -150,7 +152,7 @@ class Observer:
         planned = self._planned(last)
         if not planned.validates:
             return None
-        return protocol.words_query(planned, last.finished, protocol.validation_oracle)
+        return protocol.words_question(planned, last.finished, protocol.validation_oracle)
 
     def _file(self, number: int) -> Path:
         assert self._folder is not None
@@ -165,5 +167,5 @@ def _fill(rows: list[LayerRow], rounds: Iterable[_Seen], truth: Truth) -> None:
     """Put the outcome of the truth into the rows that wait for it."""
     waiting = [i for i, row in enumerate(rows) if _waits(row)]
     for i, seen in zip(waiting, rounds, strict=True):
-        observed = truth.observe(seen.query, seen.kept, seen.discoveries)
+        observed = truth.observe(seen.question, seen.kept, seen.discoveries)
         rows[i] = replace(rows[i], coverage=observed.coverage, missed_mass=observed.missed_mass)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.queries.base import Aggregate, FakeReports, PrefixQuery, Query
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.sketches import BlindPrefixQuery
-from fedhh.queries.sums import NoisySumQuery
+from fedhh.questions.base import Aggregate, FakeReports, PrefixQuestion, Question
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.sketches import BlindPrefixQuestion
+from fedhh.questions.sums import NoisySumQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.alphabet import END, Alphabet
@@ -75,7 +75,7 @@ class VoteStatistics:
 class RoundRecord:
     """What a server knows of a round's candidates; all of it can stand in a checkpoint.
 
-    Candidates are numbered as in `fedhh.queries.base.PrefixQuery`.
+    Candidates are numbered as in `fedhh.questions.base.PrefixQuestion`.
 
     Attributes:
         pass_index: Which pass, from 0.
@@ -133,9 +133,9 @@ class RoundRecord:
         return Alphabet(symbols=self.symbols)
 
     @cached_property
-    def query(self) -> PrefixQuery:
+    def question(self) -> PrefixQuestion:
         """The round's broadcast, as far as it says which word has which candidate."""
-        return PrefixQuery(
+        return PrefixQuestion(
             pass_index=self.pass_index,
             layer=self.layer,
             cohort=Cohort(start=0, size=1),
@@ -197,7 +197,7 @@ ROUND_TYPES: tuple[type[Any], ...] = (RoundRecord, PrefixTrie, VoteStatistics)
 
 
 def record_of(
-    query: Query,
+    question: Question,
     aggregate: Aggregate,
     summary: RoundSummary,
     *,
@@ -207,10 +207,10 @@ def record_of(
     after: Discoveries,
     fakes: FakeReports | None = None,
 ) -> RoundRecord | None:
-    """Return the outcome of a round's candidates; None if the query is about no prefixes.
+    """Return the outcome of a round's candidates; None if the question is about no prefixes.
 
     Args:
-        query: What was broadcast.
+        question: What was broadcast.
         aggregate: What came back.
         summary: The server's summary of the round.
         kept: What the round kept, see `fedhh.protocol.Heard`.
@@ -219,23 +219,23 @@ def record_of(
         after: Words found, those of the round included.
         fakes: What fake clients sent; None without any.
     """
-    if isinstance(query, PrefixQuery) and len(aggregate.tally) == query.domain_size:
-        round_record = _of_votes(query, aggregate, summary, kept, before=before, after=after)
+    if isinstance(question, PrefixQuestion) and len(aggregate.tally) == question.domain_size:
+        round_record = _of_votes(question, aggregate, summary, kept, before=before, after=after)
         if fakes is not None:
-            fake_votes = fakes.tally[: query.num_candidates]
+            fake_votes = fakes.tally[: question.num_candidates]
             round_record = replace(round_record, fake_votes=fake_votes)
         return round_record if posterior is None else replace(round_record, posterior=posterior)
-    if isinstance(query, BlindPrefixQuery) and kept is not None:
-        round_record = _of_sketch(query, aggregate, summary, kept)
+    if isinstance(question, BlindPrefixQuestion) and kept is not None:
+        round_record = _of_sketch(question, aggregate, summary, kept)
         if fakes is not None:
             sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
-            round_record = replace(round_record, fake_votes=query.support(sent, kept))
+            round_record = replace(round_record, fake_votes=question.support(sent, kept))
         return round_record
     return None
 
 
 def _of_votes(
-    query: PrefixQuery,
+    question: PrefixQuestion,
     aggregate: Aggregate,
     summary: RoundSummary,
     kept: npt.NDArray[Any] | None,
@@ -244,33 +244,33 @@ def _of_votes(
     after: Discoveries,
 ) -> RoundRecord:
     noise: Noise | SumNoise
-    if isinstance(query, NoisySumQuery):
-        votes, noise = query.sums(aggregate), SumNoise.of(query, aggregate)
+    if isinstance(question, NoisySumQuestion):
+        votes, noise = question.sums(aggregate), SumNoise.of(question, aggregate)
     else:
-        votes = aggregate.tally[: query.num_candidates]
-        noise = Noise.of_votes(query, aggregate)
-    width = max(query.finished.shape[1], query.trie.length + 1)
-    is_validation = not query.num_extensions
+        votes = aggregate.tally[: question.num_candidates]
+        noise = Noise.of_votes(question, aggregate)
+    width = max(question.finished.shape[1], question.trie.length + 1)
+    is_validation = not question.num_extensions
     texts = list(after.words)
     if not is_validation:
-        here = (after.pass_index == query.pass_index) & (after.layer == query.layer)
+        here = (after.pass_index == question.pass_index) & (after.layer == question.layer)
         texts = [texts[i] for i in np.flatnonzero(here)]
-    words = _candidates_of(query, texts, width)
-    num_fresh = query.num_candidates
-    if not is_validation and len(query.finished):
-        known = query.alphabet.encode(list(before), width=query.finished.shape[1])
-        repeated = match_rows(query.finished, known) >= 0
+    words = _candidates_of(question, texts, width)
+    num_fresh = question.num_candidates
+    if not is_validation and len(question.finished):
+        known = question.alphabet.encode(list(before), width=question.finished.shape[1])
+        repeated = match_rows(question.finished, known) >= 0
         if repeated.any():
             # They stand last: what is asked about again follows what is new.
-            num_fresh = query.num_extensions + int(np.argmax(repeated))
+            num_fresh = question.num_extensions + int(np.argmax(repeated))
     return _record(
-        query,
+        question,
         summary,
         noise,
         votes,
-        trie=query.trie,
-        finished=query.finished,
-        excluded=query.excluded,
+        trie=question.trie,
+        finished=question.finished,
+        excluded=question.excluded,
         num_fresh=num_fresh,
         kept=np.zeros(0, dtype=np.int64) if kept is None else kept,
         words=words,
@@ -278,12 +278,12 @@ def _of_votes(
 
 
 def _record(
-    query: Query, summary: RoundSummary, noise: Noise | SumNoise, votes: _Indices, **rest: Any
+    question: Question, summary: RoundSummary, noise: Noise | SumNoise, votes: _Indices, **rest: Any
 ) -> RoundRecord:
     return RoundRecord(
-        pass_index=query.pass_index,
-        layer=query.layer,
-        symbols=query.alphabet.symbols,
+        pass_index=question.pass_index,
+        layer=question.layer,
+        symbols=question.alphabet.symbols,
         votes=_smallest(votes),
         statistics=VoteStatistics.of(noise, votes),
         threshold=summary.threshold,
@@ -294,25 +294,25 @@ def _record(
 
 
 def _of_sketch(
-    query: BlindPrefixQuery, aggregate: Aggregate, summary: RoundSummary, kept: Codes
+    question: BlindPrefixQuestion, aggregate: Aggregate, summary: RoundSummary, kept: Codes
 ) -> RoundRecord:
     """Return a round whose server asked a sketch: what it kept, as words or prefixes of a length.
 
     The candidates that it dropped were never listed; they are only counted in the summary.
     """
-    votes = query.support(aggregate, kept)
+    votes = question.support(aggregate, kept)
     width = kept.shape[1]
     everything = np.arange(len(kept))
-    is_last = query.prefix_length == query.longest_word
+    is_last = question.prefix_length == question.longest_word
     none = np.zeros(0, dtype=np.int64)
     return _record(
-        query,
+        question,
         summary,
-        Noise.of_aggregate(query.prefixes, aggregate.num_reports, aggregate.tally),
+        Noise.of_aggregate(question.prefixes, aggregate.num_reports, aggregate.tally),
         votes,
-        trie=PrefixTrie.empty(query.alphabet.size),
+        trie=PrefixTrie.empty(question.alphabet.size),
         finished=kept,
-        prefix_length=query.prefix_length,
+        prefix_length=question.prefix_length,
         excluded=np.zeros((0, width), dtype=np.uint16),
         num_fresh=len(kept),
         kept=none if is_last else everything,
@@ -329,18 +329,18 @@ def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return votes
 
 
-def _candidates_of(query: PrefixQuery, texts: Sequence[str], width: int) -> _Indices:
+def _candidates_of(question: PrefixQuestion, texts: Sequence[str], width: int) -> _Indices:
     """Return the ascending candidates that are some words."""
-    codes = query.alphabet.encode(list(texts), width=width)
-    length = query.trie.length
+    codes = question.alphabet.encode(list(texts), width=width)
+    length = question.trie.length
     numbers = np.full(len(texts), ABSENT, dtype=np.int64)
-    if query.num_extensions:
-        nodes = query.trie.walk(codes)
+    if question.num_extensions:
+        nodes = question.trie.walk(codes)
         ends = (nodes != ABSENT) & (codes[:, length] == END)
         if length:
             ends &= codes[:, length - 1] != END
-        numbers[ends] = nodes[ends] * query.trie.alphabet_size + END
-    if len(query.finished):
-        in_finished = match_rows(codes[:, : query.finished.shape[1]], query.finished)
-        numbers[in_finished >= 0] = query.num_extensions + in_finished[in_finished >= 0]
+        numbers[ends] = nodes[ends] * question.trie.alphabet_size + END
+    if len(question.finished):
+        in_finished = match_rows(codes[:, : question.finished.shape[1]], question.finished)
+        numbers[in_finished >= 0] = question.num_extensions + in_finished[in_finished >= 0]
     return np.unique(numbers[numbers != ABSENT])

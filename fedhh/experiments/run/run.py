@@ -318,7 +318,7 @@ def rounds(
 ) -> Iterator[engine.Round[Any]]:
     """Run in this process and yield after each round, to look inside the interaction.
 
-    Each round has its ``query`` (what the server broadcast) and the protocol's ``state`` after
+    Each round has its ``question`` (what the server broadcast) and the protocol's ``state`` after
     it: ``protocol.discoveries(state)`` and ``state.history`` read it.
     """
     require_protocol(protocol)
@@ -352,7 +352,9 @@ def _follow(
                 plan,
                 finished.diagnostics,
                 observed,
-                opened_hours=hours.opening_hours(finished.query.pass_index, finished.query.layer),
+                opened_hours=hours.opening_hours(
+                    finished.question.pass_index, finished.question.layer
+                ),
                 has_fakes=bool(fakes.words),
             )
             rows.append(row)

@@ -16,7 +16,7 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
-from fedhh.queries.base import Counted, PrefixQuery, Query
+from fedhh.questions.base import Counted, PrefixQuestion, Question
 from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
@@ -125,9 +125,9 @@ class Truth:
         """What the protocol can spell words with."""
         return self._alphabet
 
-    def candidate_values(self, query: PrefixQuery) -> npt.NDArray[np.int64]:
+    def candidate_values(self, question: PrefixQuestion) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
-        return self._matcher.prefix_values(query)
+        return self._matcher.prefix_values(question)
 
     def prefix_values(self, prefixes: Codes, length: int) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's number among prefixes, -1 for none.
@@ -152,14 +152,14 @@ class Truth:
         return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
 
     def observe(
-        self, query: Query, kept: npt.NDArray[Any] | None, discoveries: Discoveries
+        self, question: Question, kept: npt.NDArray[Any] | None, discoveries: Discoveries
     ) -> Observed:
         """Return the outcome of the target in a round."""
         ids = self.ids(discoveries)
         extended = None
-        if isinstance(query, PrefixQuery) and kept is not None:
-            extended = query.trie.extend(kept)
-        was_alive = self._alive(query)
+        if isinstance(question, PrefixQuestion) and kept is not None:
+            extended = question.trie.extend(kept)
+        was_alive = self._alive(question)
         # A validation round takes words back, so what was found before does not count.
         self._found[:] = False
         self._found[ids[ids >= 0]] = True
@@ -169,20 +169,20 @@ class Truth:
         lost = was_alive & ~self._found
         if extended is not None:
             lost &= ~_begin(self._walk, extended)
-        missed = self.share(lost) + self._lost(query, extended)
+        missed = self.share(lost) + self._lost(question, extended)
         return Observed(coverage=coverage, missed_mass=missed)
 
-    def _alive(self, query: Query) -> npt.NDArray[np.bool_] | None:
-        """Return which words begin with a broadcast prefix, if the query broadcasts any."""
-        if not isinstance(query, PrefixQuery):
+    def _alive(self, question: Question) -> npt.NDArray[np.bool_] | None:
+        """Return which words begin with a broadcast prefix, if the question broadcasts any."""
+        if not isinstance(question, PrefixQuestion):
             return None
-        return _begin(self._walk, query.trie)
+        return _begin(self._walk, question.trie)
 
-    def _lost(self, query: Query, extended: PrefixTrie | None) -> float:
+    def _lost(self, question: Question, extended: PrefixTrie | None) -> float:
         """Return the missed mass among words outside the lexicon, from the sample of them."""
-        if self._rare is None or not isinstance(query, PrefixQuery):
+        if self._rare is None or not isinstance(question, PrefixQuestion):
             return 0.0
-        lost = _begin(self._rare.walk, query.trie)
+        lost = _begin(self._rare.walk, question.trie)
         if extended is not None:
             lost &= ~_begin(self._rare.walk, extended)
         return float(self._rare.weights[lost].sum())

@@ -17,9 +17,9 @@ from fedhh.longitudinal.records import (
     FragmentRecords,
     OracleRecords,
     RecordForm,
-    RecordQuery,
+    RecordQuestion,
 )
-from fedhh.queries.base import Aggregate, Answer, Diagnostics, Query, merge_messages
+from fedhh.questions.base import Aggregate, Answer, Diagnostics, Question, merge_messages
 from fedhh.random import Stream, generator, scatter
 from fedhh.simulation.executor import Progress
 from fedhh.validation import InputError
@@ -50,18 +50,18 @@ class FragmentRecordMaker(RecordMaker):
     """Makes records of words for SFP: position, report of the word, report of a fragment."""
 
     def __init__(self, form: FragmentRecords, words: Sequence[str]) -> None:
-        self._query = form.query
-        query, lexicon = form.query, Lexicon(words=words)
-        codes, self._keys = padded_strings(query.alphabet, query.puzzle, lexicon)
+        self._question = form.question
+        question, lexicon = form.question, Lexicon(words=words)
+        codes, self._keys = padded_strings(question.alphabet, question.puzzle, lexicon)
         if (self._keys < 0).any():
             bad = words[int(np.argmin(self._keys))]
             raise InputError(f"Expected words of the alphabet's symbols, got {bad!r}.")
-        self._fragments = form.query.puzzle.fragments(codes, self._keys)
+        self._fragments = form.question.puzzle.fragments(codes, self._keys)
 
     def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
-        positions = rng.integers(self._query.puzzle.num_positions, size=len(values))
-        words = self._query.words.privatize(self._keys[values], rng=rng)
-        fragments = self._query.fragments.privatize(self._fragments[values, positions], rng=rng)
+        positions = rng.integers(self._question.puzzle.num_positions, size=len(values))
+        words = self._question.words.privatize(self._keys[values], rng=rng)
+        fragments = self._question.fragments.privatize(self._fragments[values, positions], rng=rng)
         return np.concatenate([_rows(part) for part in (positions, words, fragments)], axis=1)
 
 
@@ -119,18 +119,18 @@ class DeviceWorker:
 
     def answer(
         self,
-        query: Query,
+        question: Question,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return what the devices of some blocks send on a `RecordQuery`'s day.
+        """Return what the devices of some blocks send on a `RecordQuestion`'s day.
 
         See `fedhh.simulation.executor.Worker`.
         """
-        assert isinstance(query, RecordQuery)
-        before = onto or self._nothing(query)
+        assert isinstance(question, RecordQuestion)
+        before = onto or self._nothing(question)
         aggregate, known = before.aggregate, before.diagnostics
         assert isinstance(known, DayDiagnostics)
         tally, messages = aggregate.tally, [aggregate.messages]
@@ -138,25 +138,27 @@ class DeviceWorker:
         counts, sent_by_block = known.counts, list(known.sent)
         waiting, dropped = known.waiting, known.dropped
         for block in blocks:
-            positions = query.cohort.block(block)
+            positions = question.cohort.block(block)
             size = positions.stop - positions.start
-            state = self._state(query, block, size)
+            state = self._state(question, block, size)
             sent = state.simulate()
             state.count_events(counts[:2])
             counts[2] += np.bincount(sent.values, minlength=counts.shape[1])
             waiting += state.waiting
             dropped += sent.dropped
             sent_by_block.append((positions.start, sent.by_device.astype(np.uint32)))
-            rng = generator(self._seed, Stream.RANDOMIZER, query.use_case_index, query.day, block)
-            maker = self._maker(query)
-            if query.tally_size:
+            rng = generator(
+                self._seed, Stream.RANDOMIZER, question.use_case_index, question.day, block
+            )
+            maker = self._maker(question)
+            if question.tally_size:
                 maker.add_sums(sent.values, rng, tally)
             else:
                 senders = np.repeat(np.arange(size), sent.by_device)
                 # A device connects once; its connection has an address and a time.
                 seconds = sent.rng.integers(_SECONDS, size=size)
                 arrivals = Arrivals(
-                    use_case=query.use_case,
+                    use_case=question.use_case,
                     addresses=_addresses(positions.start + senders, self._seed),
                     seconds=seconds[senders],
                     reports=maker.reports(sent.values, rng),
@@ -178,28 +180,28 @@ class DeviceWorker:
             ),
         )
 
-    def _nothing(self, query: RecordQuery) -> Answer:
-        values = len(self._model.use_cases[query.use_case_index].events.weights)
+    def _nothing(self, question: RecordQuestion) -> Answer:
+        values = len(self._model.use_cases[question.use_case_index].events.weights)
         return Answer(
-            aggregate=Aggregate.empty(query.tally_size),
+            aggregate=Aggregate.empty(question.tally_size),
             diagnostics=DayDiagnostics(counts=np.zeros((3, values), dtype=np.int64)),
         )
 
-    def _state(self, query: RecordQuery, block: int, size: int) -> DeviceBlock:
-        place = query.use_case_index, block
+    def _state(self, question: RecordQuestion, block: int, size: int) -> DeviceBlock:
+        place = question.use_case_index, block
         state = self._blocks.get(place)
-        if state is None or state.next_day > query.day:
+        if state is None or state.next_day > question.day:
             state = DeviceBlock(self._model, *place, size, self._seed)
             self._blocks[place] = state
-        while state.next_day < query.day:
+        while state.next_day < question.day:
             state.simulate()
         return state
 
-    def _maker(self, query: RecordQuery) -> RecordMaker:
-        if query.use_case_index not in self._makers:
-            words = self._model.use_cases[query.use_case_index].events.words
-            self._makers[query.use_case_index] = record_maker(query.form, words)
-        return self._makers[query.use_case_index]
+    def _maker(self, question: RecordQuestion) -> RecordMaker:
+        if question.use_case_index not in self._makers:
+            words = self._model.use_cases[question.use_case_index].events.words
+            self._makers[question.use_case_index] = record_maker(question.form, words)
+        return self._makers[question.use_case_index]
 
 
 def _addresses(devices: Numbers, seed: int) -> Numbers:

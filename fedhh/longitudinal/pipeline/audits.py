@@ -33,9 +33,9 @@ from fedhh.longitudinal.ledger import Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.longitudinal.pipeline.device_log import DeviceLog, read_device_log
-from fedhh.longitudinal.records import Arrivals, OracleRecords, RecordQuery
+from fedhh.longitudinal.records import Arrivals, OracleRecords, RecordQuestion
 from fedhh.oracles import FrequencyOracle, OracleSpec
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, did_you_mean, require_at_least, shown
 from fedhh.words.alphabet import Alphabet
@@ -227,7 +227,7 @@ def _device(cap: Cap, epsilon: float, waiting: Waiting) -> PipelineDevices:
 class PipelineDevices:
     """Devices of a pipeline with one use case; a `fedhh.longitudinal.audit.AuditedDevice`.
 
-    A client worker answers a query for every day, as in a run; all that is read are the reports
+    A client worker answers a question for every day, as in a run; all that is read are the reports
     that arrive, and whose they are.
 
     Attributes:
@@ -289,7 +289,7 @@ class PipelineDevices:
         cohort = Cohort(start=0, size=num_devices)
         devices, days, reports = [], [], []
         for day in range(num_days):
-            query = RecordQuery(
+            question = RecordQuestion(
                 pass_index=0,
                 layer=day + 1,
                 cohort=cohort,
@@ -299,7 +299,7 @@ class PipelineDevices:
                 use_case=_NAME,
                 form=self.form,
             )
-            answer = worker.answer(query, range(cohort.num_blocks))
+            answer = worker.answer(question, range(cohort.num_blocks))
             assert isinstance(answer.diagnostics, DayDiagnostics)
             owners = np.concatenate(
                 [

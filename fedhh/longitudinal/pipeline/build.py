@@ -25,7 +25,7 @@ from fedhh.longitudinal.ledger import Charge
 from fedhh.longitudinal.pipeline.config import SFP, DomainConfig, PipelineConfig, UseCaseConfig
 from fedhh.longitudinal.records import FragmentRecords, OracleRecords, RecordForm
 from fedhh.oracles import OracleSpec, oracle_class
-from fedhh.queries.sketches import FragmentQuery
+from fedhh.questions.sketches import FragmentQuestion
 from fedhh.server.sfp import Sfp
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, did_you_mean
@@ -125,9 +125,9 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
     if config.protocol == SFP:
         assert words is not None
         protocol = _sfp(config, whole, seed)
-        query = protocol.next_query(protocol.initialize())
-        assert isinstance(query, FragmentQuery)
-        form = FragmentRecords(query=query)
+        question = protocol.next_question(protocol.initialize())
+        assert isinstance(question, FragmentQuestion)
+        form = FragmentRecords(question=question)
         weights, words = _padded(weights, words, protocol)
         charge = Charge(use_case=name, epsilon=sum(config.epsilons), reports=config.epsilons)
     else:

@@ -1,6 +1,6 @@
 """A pipeline's days, one after the other: devices, ingestor, aggregators, and what they are worth.
 
-Each day asks one query per use case. A day is a pure function of the seed, so a run that was
+Each day asks one question per use case. A day is a pure function of the seed, so a run that was
 stopped goes on from its last checkpoint with the same bits: servers' sums are stored, devices are
 not; workers let their days happen again.
 """
@@ -36,9 +36,9 @@ from fedhh.longitudinal.pipeline.measures import (
     ShuffledDays,
     Tables,
 )
-from fedhh.longitudinal.records import Arrivals, Batch, RecordQuery
-from fedhh.queries.base import Answer
-from fedhh.queries.cohort import Cohort
+from fedhh.longitudinal.records import Arrivals, Batch, RecordQuestion
+from fedhh.questions.base import Answer
+from fedhh.questions.cohort import Cohort
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError
@@ -209,8 +209,8 @@ class Run:
         """
         use_case = self._use_cases[index]
         started = time.perf_counter()
-        query = self._query(use_case, index, day)
-        answer = reduce(Answer.merge, self._executor.answer(query, self._listener.advance))
+        question = self._question(use_case, index, day)
+        answer = reduce(Answer.merge, self._executor.answer(question, self._listener.advance))
         answered = time.perf_counter()
         diagnostics = answer.diagnostics
         assert isinstance(diagnostics, DayDiagnostics)
@@ -218,7 +218,7 @@ class Run:
         estimates = self._aggregate(index, answer, use_case, day)
         self._window[index] += counts
         self._total[index] += counts
-        sent = np.zeros(query.cohort.size, dtype=np.int64)
+        sent = np.zeros(question.cohort.size, dtype=np.int64)
         for start, part in diagnostics.sent:
             sent[start : start + len(part)] = part
         rows = measures.value_rows(use_case, day + 1, self._tops[index], estimates, counts)
@@ -259,8 +259,8 @@ class Run:
         aggregator.add(batch)
         return aggregator.estimates_of_day(batch)
 
-    def _query(self, use_case: UseCase, index: int, day: int) -> RecordQuery:
-        return RecordQuery(
+    def _question(self, use_case: UseCase, index: int, day: int) -> RecordQuestion:
+        return RecordQuestion(
             pass_index=index,
             layer=day + 1,
             cohort=Cohort(start=0, size=self._config.pipeline.devices),

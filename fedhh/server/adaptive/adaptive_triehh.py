@@ -22,7 +22,7 @@ from fedhh.oracles.client_votes import ClientVotes
 from fedhh.oracles.families import PureVotes
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, RunState
-from fedhh.queries.base import Aggregate, PrefixQuery
+from fedhh.questions.base import Aggregate, PrefixQuestion
 from fedhh.server.adaptive import public_list
 from fedhh.server.adaptive.character_model import (
     LONGEST_CONTEXT,
@@ -135,13 +135,15 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
 
     def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, query: PrefixQuery
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: PrefixQuestion
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Return which candidates a layer keeps by votes; words may be kept besides the best."""
         if not self.terminated_beyond_eta:
-            return super().keep(votes, noise, query)
+            return super().keep(votes, noise, question)
         numbers = np.arange(len(votes))
-        is_word = (numbers >= query.num_extensions) | (numbers % query.trie.alphabet_size == END)
+        is_word = (numbers >= question.num_extensions) | (
+            numbers % question.trie.alphabet_size == END
+        )
         prefixes = numbers[~is_word]
         kept, threshold = top_eta(votes[prefixes], self.most_kept, ties=self.ties)
         words = numbers[is_word & (votes >= threshold)]
@@ -161,34 +163,34 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             evidence=Evidence.nothing(0),
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuery | None:
-        query = super().ask(planned, run)
-        if query is None or not (self.has_posterior and self._carries):
-            return query
-        asked = [query.finished, run.found.codes]
-        if query.layer == self._first_layer:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuestion | None:
+        question = super().ask(planned, run)
+        if question is None or not (self.has_posterior and self._carries):
+            return question
+        asked = [question.finished, run.found.codes]
+        if question.layer == self._first_layer:
             asked.insert(1, self._sampled_list)
-        return replace(query, finished=np.concatenate(asked))
+        return replace(question, finished=np.concatenate(asked))
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
         if not self.has_posterior:
-            return super().hear(planned, run, query, aggregate)
+            return super().hear(planned, run, question, aggregate)
         state = self._belief(run)
-        noise = Noise.of_votes(query, aggregate)
-        votes = aggregate.tally[: query.num_extensions + len(state.finished)]
+        noise = Noise.of_votes(question, aggregate)
+        votes = aggregate.tally[: question.num_extensions + len(state.finished)]
         seen = self._seen(votes, noise, aggregate)
-        size = query.alphabet.size
-        ends = query.trie.spell(np.arange(query.trie.width) * size)[:, :-1]
+        size = question.alphabet.size
+        ends = question.trie.spell(np.arange(question.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
         distributions = state.model.distributions(numbers, self._public_distribution(ends))
         children = Children.after_votes(
-            state.belief, seen, state.model.mixed(distributions), length=query.trie.length
+            state.belief, seen, state.model.mixed(distributions), length=question.trie.length
         )
         chosen = likeliest(
             children,
@@ -209,24 +211,24 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 planned=self.most_reports(planned),
             )
         kept = chosen.prefixes
-        found = self._new_candidates(run, query, aggregate, noise, chosen.words)
-        trie = query.trie.extend(kept)
-        is_over = query.layer == self.depth or trie.width == 0
+        found = self._new_candidates(run, question, aggregate, noise, chosen.words)
+        trie = question.trie.extend(kept)
+        is_over = question.layer == self.depth or trie.width == 0
         evidence = evidence.and_nothing(len(found.codes))
         if is_over and self.limits is not None:
             # What ends a pass before its last layer may be votes for the words.
             for each in self.plan.layers:
-                if each.layer > query.layer and not each.validates:
+                if each.layer > question.layer and not each.validates:
                     evidence = evidence.without_round(self.limits, self.most_reports(each))
-        words = chosen.words[chosen.words < query.num_extensions]
+        words = chosen.words[chosen.words < question.num_extensions]
         extensions = np.union1d(kept, words)
-        shares, exceeding = self._shares_after(state, query, aggregate, noise, extensions)
+        shares, exceeding = self._shares_after(state, question, aggregate, noise, extensions)
         survived = votes[np.concatenate([kept, chosen.words])]
         return Heard(
             own=replace(
                 state,
                 # Behind the last layer no round asks.
-                layer=self.depth + 1 if is_over else query.layer + 1,
+                layer=self.depth + 1 if is_over else question.layer + 1,
                 trie=trie,
                 finished=state.finished[:0],
                 shares=shares,
@@ -235,7 +237,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 evidence=evidence,
             ),
             num_kept=len(kept) + len(found.codes),
-            num_candidates=query.num_candidates,
+            num_candidates=question.num_candidates,
             found=found,
             kept=None if is_over else trie.levels[-1],
             posterior=chosen.posterior,
@@ -275,18 +277,18 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def _new_candidates(
         self,
         run: RunState[TrieState],
-        query: PrefixQuery,
+        question: PrefixQuestion,
         aggregate: Aggregate,
         noise: Noise,
         words: npt.NDArray[np.int64],
     ) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
-        found = self._found(query, aggregate, noise, words)
+        found = self._found(question, aggregate, noise, words)
         # What was listed is asked about already.
         (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
         found = found.only(new)
-        if query.layer == self._first_layer:
-            found = found.append(self._listed_found(query, aggregate, noise, found.codes))
+        if question.layer == self._first_layer:
+            found = found.append(self._listed_found(question, aggregate, noise, found.codes))
         # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
@@ -318,17 +320,17 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return public_list.sample_of(self._listed, longer_than=self._first_layer)
 
     def _listed_found(
-        self, query: PrefixQuery, aggregate: Aggregate, noise: Noise, known: Codes
+        self, question: PrefixQuestion, aggregate: Aggregate, noise: Noise, known: Codes
     ) -> Found:
         """Return the listed words that the first layer makes candidates: some sampled, or all."""
-        first = query.num_extensions + len(self._initial_trie(self.symbols)[1])
+        first = question.num_extensions + len(self._initial_trie(self.symbols)[1])
         votes = aggregate.tally[first : first + len(self._sampled_list)]
         findable = public_list.findable(self._seen(votes, noise, aggregate))
         if public_list.pays(findable):
-            return Found.in_round(query, self._listed[match_rows(self._listed, known) < 0])
+            return Found.in_round(question, self._listed[match_rows(self._listed, known) < 0])
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
         return counted(
-            query, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
+            question, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
         )
 
     def _domains(self) -> list[tuple[int, int, int]]:

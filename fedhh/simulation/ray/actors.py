@@ -26,7 +26,7 @@ from ray.util.placement_group import (
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from fedhh.plugin_errors import naming_plugins
-from fedhh.queries.base import Answer, Query
+from fedhh.questions.base import Answer, Question
 from fedhh.simulation.executor import Worker
 from fedhh.simulation.ray.connection import (
     alive_nodes,
@@ -61,7 +61,7 @@ class _ClientActor:
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
-        self._query: Query | None = None
+        self._question: Question | None = None
         self._answer: Answer | None = None
 
     def warm_up(self, warm_up: Callable[[], None]) -> None:
@@ -73,19 +73,19 @@ class _ClientActor:
         self._worker = worker
         return 0
 
-    def begin(self, query: Query, blocks: Sequence[int]) -> int:
+    def begin(self, question: Question, blocks: Sequence[int]) -> int:
         """Do what `absorb` does, for the first blocks of a round."""
-        self._query, self._answer = query, None
+        self._question, self._answer = question, None
         return self.absorb(blocks)
 
     def absorb(self, blocks: Sequence[int]) -> int:
         """Answer for some blocks, and return how many clients they hold."""
         assert self._worker is not None
-        assert self._query is not None
+        assert self._question is not None
         before = 0 if self._answer is None else self._answer.aggregate.num_clients
         # A plug-in that exits would end the actor, and each of those in its place.
         with naming_plugins():
-            self._answer = self._worker.answer(self._query, blocks, onto=self._answer)
+            self._answer = self._worker.answer(self._question, blocks, onto=self._answer)
         return self._answer.aggregate.num_clients - before
 
     def hand_over(self) -> tuple[Answer | None, int]:

@@ -16,7 +16,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from fedhh.queries.base import Answer, Query
+from fedhh.questions.base import Answer, Question
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors
 from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of, stored
@@ -93,10 +93,10 @@ class RayExecutor(Executor):
         """Handles of the client actors, replaced when one dies."""
         return self._actors.clients
 
-    def answer(self, query: Query, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
         self._actors.watch.check()
-        reference = stored(query)
-        num_blocks = query.cohort.num_blocks
+        reference = stored(question)
+        num_blocks = question.cohort.num_blocks
         seats = self._actors.seats
         shares = [
             _Share(index=index, blocks=range(start, num_blocks, len(seats)))
@@ -106,9 +106,9 @@ class RayExecutor(Executor):
         lost = shares
         while True:
             for share in lost:
-                self._submit(share, reference, query.cohort.block_size)
+                self._submit(share, reference, question.cohort.block_size)
             try:
-                block_size = query.cohort.block_size
+                block_size = question.cohort.block_size
                 lost = self._work_off(shares, reference, block_size, progress)
                 if not lost:
                     merged = self._actors.merge([(s.index, s.answer) for s in shares])
@@ -155,7 +155,7 @@ class RayExecutor(Executor):
             share.index = seats[number % len(seats)]
         return orphans
 
-    def _submit(self, share: _Share, query: Any, block_size: int) -> None:
+    def _submit(self, share: _Share, question: Any, block_size: int) -> None:
         """Begin a share anew, and make its first calls."""
         actor = self.clients[share.index]
         most_calls = max(2, min(_MOST_CALLS_PER_SHARE, _MOST_CALLS // len(self._actors.seats)))
@@ -165,7 +165,7 @@ class RayExecutor(Executor):
         first, *share.later = [
             share.blocks[at : at + size] for at in range(0, len(share.blocks), size)
         ]
-        share.pending = [self._actors.held[share.index], actor.begin.remote(query, first)]
+        share.pending = [self._actors.held[share.index], actor.begin.remote(question, first)]
         self._submit_next(share, _CALLS_AHEAD + 1)
 
     def _submit_next(self, share: _Share, most: int = _CALLS_AHEAD) -> None:
@@ -179,7 +179,7 @@ class RayExecutor(Executor):
                 share.pending.append(finished)
 
     def _work_off(
-        self, shares: list[_Share], query: Any, block_size: int, progress: Progress | None
+        self, shares: list[_Share], question: Any, block_size: int, progress: Progress | None
     ) -> list[_Share]:
         """Wait until every share is handed over or an actor is lost; return the lost shares.
 
@@ -191,7 +191,7 @@ class RayExecutor(Executor):
             if slow is None and (slow := self._slow_one(shares)) is not None:
                 beside = self._divided(slow, shares)
                 for share in beside:
-                    self._submit(share, query, block_size)
+                    self._submit(share, question, block_size)
             # In submission order, one result per share at a time.
             heads = {share.pending[0]: share for share in [*shares, *beside] if share.pending}
             done = _all_done(list(heads))

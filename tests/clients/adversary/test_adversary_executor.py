@@ -13,7 +13,7 @@ from fedhh.adversary import Adversary, FakeGroup
 from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
-from fedhh.queries.base import Answer
+from fedhh.questions.base import Answer
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from tests.asked_clients import Recording
@@ -64,8 +64,8 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
         for finished in rounds(protocol, executor(strategy=strategy, workers=count)):
             sent = finished.diagnostics.fakes
             fakes += sent.clients
-            assert 0 < sent.clients < finished.query.cohort.size
-            assert finished.aggregate.num_clients <= finished.query.cohort.size
+            assert 0 < sent.clients < finished.question.cohort.size
+            assert finished.aggregate.num_clients <= finished.question.cohort.size
             assert finished.aggregate.num_reports >= sent.reports
             assert sent.tally.shape == finished.aggregate.tally.shape
             last = finished.state
@@ -87,17 +87,17 @@ def test_demoting_works_or_abstains_for_every_protocol(name):
 
 def test_honest_clients_are_asked_as_a_cohort_of_their_own():
     protocol = settled(TRIE)
-    query = protocol.next_query(protocol.initialize())
+    question = protocol.next_question(protocol.initialize())
     asked = Recording(POPULATION)
-    answer = reduce(Answer.merge, executor(population=asked).answer(query))
+    answer = reduce(Answer.merge, executor(population=asked).answer(question))
     fakes = answer.diagnostics.fakes
-    assert len(np.unique(asked.asked)) == len(asked.asked) == query.cohort.size - fakes.clients
+    assert len(np.unique(asked.asked)) == len(asked.asked) == question.cohort.size - fakes.clients
     assert asked.asked.max() < POPULATION.num_clients
-    assert answer.aggregate.num_clients == query.cohort.size
-    assert answer.aggregate.num_reports == 4 * query.cohort.size
+    assert answer.aggregate.num_clients == question.cohort.size
+    assert answer.aggregate.num_reports == 4 * question.cohort.size
     assert fakes.reports == 4 * fakes.clients
     # What the fakes sent is all that honest clients did not.
-    smaller = replace(query, cohort=replace(query.cohort, size=len(asked.asked)))
+    smaller = replace(question, cohort=replace(question.cohort, size=len(asked.asked)))
     plain = InProcessExecutor(ClientWorker(POPULATION, seed=9))
     honest = reduce(Answer.merge, plain.answer(smaller))
     assert np.array_equal(answer.aggregate.tally - fakes.tally, honest.aggregate.tally)
@@ -192,10 +192,10 @@ def test_where_clients_have_one_vote_a_fake_one_has_no_more(strategy):
                 alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=4, votes_per_client=each
             )
         )
-        query = protocol.next_query(protocol.initialize())
+        question = protocol.next_question(protocol.initialize())
         groups = (FakeGroup(targets=(0,), clients=300),)
         way = executor(strategy=strategy, groups=groups)
-        fakes = reduce(Answer.merge, way.answer(query)).diagnostics.fakes
+        fakes = reduce(Answer.merge, way.answer(question)).diagnostics.fakes
         assert fakes.reports == 4 * fakes.clients
         votes[each] = fakes.tally.max() / fakes.clients
     assert votes["one"] <= 1

@@ -1,4 +1,4 @@
-"""What holds for the fake answers to any kind of query."""
+"""What holds for the fake answers to any kind of question."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fedhh.clients.adversary.crafted import CRAFTERS, make_crafter
 from fedhh.clients.adversary.crafter import in_turn
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import ANSWERERS, make_answerer
-from fedhh.queries.base import PrefixQuery, Query
+from fedhh.questions.base import PrefixQuestion, Question
 from fedhh.words.lexicon import Lexicon
-from tests.queries_of_each_kind import QUERIES, query_of
+from tests.questions_of_each_kind import QUERIES, question_of
 from tests.zipf_words import everybody_holds
 
 TARGETS = ["abc", "abd", "fee"]
 WAYS = ["promote", "demote", "random-reports", "random-values"]
 
 
-def sent(query: Query, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS):
+def sent(question: Question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS):
     """Return the counts and the tally of fake clients."""
-    crafter = make_crafter(query, WordMatcher(Lexicon(words=targets)))
-    rng, tally = np.random.default_rng(seed), np.zeros(query.tally_size, dtype=np.int64)
+    crafter = make_crafter(question, WordMatcher(Lexicon(words=targets)))
+    rng, tally = np.random.default_rng(seed), np.zeros(question.tally_size, dtype=np.int64)
     if way == "random-reports":
         counts = crafter.add_random_reports(num_clients, rng=rng, tally=tally)
     elif way == "random-values":
@@ -41,11 +41,11 @@ def test_every_kind_of_query_that_clients_answer_has_a_crafter_and_a_case_here()
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
-    query = query_of(kind)
-    counts, tally = sent(query, way, 40)
+    question = question_of(kind)
+    counts, tally = sent(question, way, 40)
     population = everybody_holds(TARGETS, 40)
-    honest = np.zeros(query.tally_size, dtype=np.int64)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    honest = np.zeros(question.tally_size, dtype=np.int64)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
     expected = answerer.add_block(population.items, 1, honest)
     assert counts.num_reports == expected.num_reports
     assert counts.num_lost == 0
@@ -60,9 +60,9 @@ def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_the_same_coins_give_the_same_reports(kind, way):
-    query = query_of(kind)
-    first, tally = sent(query, way, 30)
-    again, same = sent(query, way, 30)
+    question = question_of(kind)
+    first, tally = sent(question, way, 30)
+    again, same = sent(question, way, 30)
     assert np.array_equal(tally, same)
     assert np.array_equal(first.messages, again.messages) or first.messages is None
 
@@ -70,7 +70,7 @@ def test_the_same_coins_give_the_same_reports(kind, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_no_fake_clients_change_nothing(kind, way):
-    counts, tally = sent(query_of(kind), way, 0)
+    counts, tally = sent(question_of(kind), way, 0)
     assert not tally.any()
     assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (0, 0, 0)
     assert counts.messages is None or len(counts.messages) == 0
@@ -79,21 +79,23 @@ def test_no_fake_clients_change_nothing(kind, way):
 @pytest.mark.parametrize("kind", QUERIES)
 def test_words_that_no_alphabet_spells_support_nothing(kind):
     # The alphabet has no "z": no candidate, no string, no upload.
-    counts, tally = sent(query_of(kind), "promote", 60, targets=["zz", "zzz"])
-    _, other = sent(query_of(kind), "promote", 60, targets=["zz", "azz"])
+    counts, tally = sent(question_of(kind), "promote", 60, targets=["zz", "zzz"])
+    _, other = sent(question_of(kind), "promote", 60, targets=["zz", "azz"])
     assert np.array_equal(tally, other)
-    if counts.messages is not None and kind.__name__ == "PlainWordsQuery":
+    if counts.messages is not None and kind.__name__ == "PlainWordsQuestion":
         assert len(counts.messages) == 0
 
 
 def test_a_kind_of_query_that_no_crafter_serves_is_refused():
     @dataclass(frozen=True, kw_only=True, eq=False)
-    class OtherQuery(PrefixQuery):
+    class OtherQuestion(PrefixQuestion):
         """A kind that nobody registered."""
 
-    query = OtherQuery(**vars(query_of(PrefixQuery)))
-    with pytest.raises(TypeError, match=r"OtherQuery; register it in .*CRAFTERS. Known: PrefixQ"):
-        make_crafter(query, WordMatcher(Lexicon(words=TARGETS)))
+    question = OtherQuestion(**vars(question_of(PrefixQuestion)))
+    with pytest.raises(
+        TypeError, match=r"OtherQuestion; register it in .*CRAFTERS. Known: PrefixQ"
+    ):
+        make_crafter(question, WordMatcher(Lexicon(words=TARGETS)))
 
 
 def test_words_take_turns_and_no_client_has_one_twice():

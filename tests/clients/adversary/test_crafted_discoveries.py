@@ -8,7 +8,7 @@ import pytest
 from fedhh.clients.adversary.crafted import make_crafter
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.worker import ClientWorker
-from fedhh.queries.base import Aggregate, Answer
+from fedhh.questions.base import Aggregate, Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -57,11 +57,11 @@ class WithFakes(InProcessExecutor):
         super().__init__(worker)
         self._way = way
 
-    def answer(self, query, progress=None):
-        for honest in super().answer(query, progress):
-            crafter = make_crafter(query, WordMatcher(Lexicon(words=[TARGET])))
-            tally = np.zeros(query.tally_size, dtype=np.int64)
-            rng = np.random.default_rng([query.pass_index, query.layer])
+    def answer(self, question, progress=None):
+        for honest in super().answer(question, progress):
+            crafter = make_crafter(question, WordMatcher(Lexicon(words=[TARGET])))
+            tally = np.zeros(question.tally_size, dtype=np.int64)
+            rng = np.random.default_rng([question.pass_index, question.layer])
             if self._way == "random-reports":
                 counts = crafter.add_random_reports(NUM_FAKES, rng=rng, tally=tally)
             else:

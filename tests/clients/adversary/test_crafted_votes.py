@@ -1,4 +1,4 @@
-"""Fake answers to queries for plain votes and words, against what the protocol checks of them."""
+"""Fake answers to questions for plain votes and words, against what the protocol checks of them."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from fedhh.clients.adversary.crafted import make_crafter
 from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.registry import make_answerer
 from fedhh.plans.noisy_sums import least_modulus
-from fedhh.queries.base import Aggregate, WordVoteQuery
-from fedhh.queries.noise_shares import DiscreteLaplace
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.base import Aggregate, WordVoteQuestion
+from fedhh.questions.noise_shares import DiscreteLaplace
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 from fedhh.testing import follows_distribution
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
-from tests.queries_of_each_kind import ALPHABET, LONGEST, query_of
+from tests.questions_of_each_kind import ALPHABET, LONGEST, question_of
 from tests.zipf_words import everybody_holds
 
 WORDS = ["abc", "acd", "fee", "xyz"]
 
 
-def crafter_of(query, words=WORDS):
-    return make_crafter(query, WordMatcher(Lexicon(words=words)))
+def crafter_of(question, words=WORDS):
+    return make_crafter(question, WordMatcher(Lexicon(words=words)))
 
 
-def add(query, targets, num_clients, *, goal="promote", seed=1):
-    tally = np.zeros(query.tally_size, dtype=np.int64)
+def add(question, targets, num_clients, *, goal="promote", seed=1):
+    tally = np.zeros(question.tally_size, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    return crafter_of(query).add(targets, num_clients, goal=goal, rng=rng, tally=tally), tally
+    return crafter_of(question).add(targets, num_clients, goal=goal, rng=rng, tally=tally), tally
 
 
-def candidates(query, words) -> list[int]:
-    return WordMatcher(Lexicon(words=words)).prefix_values(query).tolist()
+def candidates(question, words) -> list[int]:
+    return WordMatcher(Lexicon(words=words)).prefix_values(question).tolist()
 
 
 def aggregate(tally) -> Aggregate:
@@ -46,44 +46,46 @@ def aggregate(tally) -> Aggregate:
 
 
 def test_a_fake_client_has_one_vote_and_targets_take_turns():
-    query = query_of(WordVoteQuery)
-    ab, ac, fe = candidates(query, ["abc", "acd", "fee"])
-    counts, tally = add(query, [0, 1, 2], 30)
+    question = question_of(WordVoteQuestion)
+    ab, ac, fe = candidates(question, ["abc", "acd", "fee"])
+    counts, tally = add(question, [0, 1, 2], 30)
     assert (tally[ab], tally[ac], tally[fe], tally.sum()) == (10, 10, 10, 30)
     assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (30, 0, 30)
 
 
 @pytest.mark.parametrize(("targets", "goal"), [([0], "demote"), ([3], "promote")])
 def test_it_abstains_where_no_vote_helps(targets, goal):
-    query = query_of(WordVoteQuery)
-    counts, tally = add(query, targets, 30, goal=goal)
-    assert tally[query.dummy] == tally.sum() == 30
+    question = question_of(WordVoteQuestion)
+    counts, tally = add(question, targets, 30, goal=goal)
+    assert tally[question.dummy] == tally.sum() == 30
     assert (counts.num_dummies, counts.num_clients_with_items) == (30, 0)
 
 
 # --- Secure sums ---
 
 
-def honest_votes(query, words, num_clients):
-    tally = np.zeros(query.tally_size, dtype=np.int64)
+def honest_votes(question, words, num_clients):
+    tally = np.zeros(question.tally_size, dtype=np.int64)
     population = everybody_holds(words, num_clients)
-    make_answerer(query, WordMatcher(population.lexicon), 3).add_block(population.items, 0, tally)
+    make_answerer(question, WordMatcher(population.lexicon), 3).add_block(
+        population.items, 0, tally
+    )
     return tally
 
 
 @pytest.mark.parametrize("modulus", [1 << 12, 1 << 40, 4097])
 def test_one_fake_client_fills_a_sum_up_to_the_modulus_and_not_beyond(modulus):
     noise = DiscreteLaplace(std=4.0)
-    query = query_of(SecureSumQuery, noise=noise, modulus=modulus)
-    target, other = candidates(query, ["abc", "fee"])
+    question = question_of(SecureSumQuestion, noise=noise, modulus=modulus)
+    target, other = candidates(question, ["abc", "fee"])
     # Everybody else of the cohort votes for the target, too.
-    tally = honest_votes(query, ["abc"], query.cohort.size - 1)
-    _, fake = add(query, [0], 1)
+    tally = honest_votes(question, ["abc"], question.cohort.size - 1)
+    _, fake = add(question, [0], 1)
     assert np.flatnonzero(fake).tolist() == [target]
-    sums = query.sums(aggregate(tally + fake))
-    beyond = least_modulus(noise, num_clients=0, num_sums=query.num_candidates) // 2 - 1
-    assert fake[target] == modulus // 2 - 1 - query.cohort.size - beyond + 1
-    noise_free = query.cohort.size - 1 + fake[target]
+    sums = question.sums(aggregate(tally + fake))
+    beyond = least_modulus(noise, num_clients=0, num_sums=question.num_candidates) // 2 - 1
+    assert fake[target] == modulus // 2 - 1 - question.cohort.size - beyond + 1
+    noise_free = question.cohort.size - 1 + fake[target]
     assert noise_free + beyond == modulus // 2 - 1
     assert sums[target] == tally[target] + fake[target]
     assert abs(sums[target] - noise_free) <= beyond
@@ -91,58 +93,58 @@ def test_one_fake_client_fills_a_sum_up_to_the_modulus_and_not_beyond(modulus):
     # The control: with more, the largest noise wraps the sum around.
     full = np.zeros_like(tally)
     full[target] = noise_free + beyond + (2 if modulus % 2 else 1)
-    assert query.sums(aggregate(full))[target] < 0
+    assert question.sums(aggregate(full))[target] < 0
 
 
 def test_fake_clients_fill_a_sum_together():
-    query = query_of(SecureSumQuery, modulus=1 << 12)
-    target = candidates(query, ["abc"])[0]
-    crafter, rng = crafter_of(query), np.random.default_rng(1)
-    room, tally = crafter.room("promote"), np.zeros(query.tally_size, dtype=np.int64)
+    question = question_of(SecureSumQuestion, modulus=1 << 12)
+    target = candidates(question, ["abc"])[0]
+    crafter, rng = crafter_of(question), np.random.default_rng(1)
+    room, tally = crafter.room("promote"), np.zeros(question.tally_size, dtype=np.int64)
     for targets, number in (([0], 0), ([0], 7), ([0, 2], 5)):
         crafter.add(targets, number, goal="promote", rng=rng, tally=tally)
     assert room > 1000
     assert tally[target] == room + 12
-    assert tally[candidates(query, ["fee"])[0]] == room + 5
+    assert tally[candidates(question, ["fee"])[0]] == room + 5
 
 
 def test_a_sum_can_be_made_as_small_as_the_modulus_leaves():
     noise = DiscreteLaplace(std=4.0)
-    query = query_of(SecureSumQuery, noise=noise, modulus=1 << 12)
-    target = candidates(query, ["abc"])[0]
-    counts, fake = add(query, [0], 3, goal="demote")
+    question = question_of(SecureSumQuestion, noise=noise, modulus=1 << 12)
+    target = candidates(question, ["abc"])[0]
+    counts, fake = add(question, [0], 3, goal="demote")
     assert counts.num_reports == 9
-    tally = honest_votes(query, ["abc"], 100)
-    sums = query.sums(aggregate(tally + fake))
+    tally = honest_votes(question, ["abc"], 100)
+    sums = question.sums(aggregate(tally + fake))
     assert sums[target] == tally[target] + fake[target] < -1500
-    beyond = least_modulus(noise, num_clients=0, num_sums=query.num_candidates) // 2 - 1
+    beyond = least_modulus(noise, num_clients=0, num_sums=question.num_candidates) // 2 - 1
     assert fake[target] == -(2048 - beyond)
     everything = np.full_like(fake, -2048)
-    assert query.sums(aggregate(everything))[target] == -2048
-    assert query.sums(aggregate(everything - 1))[target] == 2047
+    assert question.sums(aggregate(everything))[target] == -2048
+    assert question.sums(aggregate(everything - 1))[target] == 2047
 
 
 def test_fake_clients_bring_no_noise_and_uniform_vectors_all_of_it():
-    query = query_of(SecureSumQuery, modulus=1 << 10)
-    _, tally = add(query, [0, 3], 400)
+    question = question_of(SecureSumQuestion, modulus=1 << 10)
+    _, tally = add(question, [0, 3], 400)
     assert np.count_nonzero(tally) == 1
     sums = []
     for seed in range(60):
-        tally = np.zeros(query.tally_size, dtype=np.int64)
-        crafter_of(query).add_random_reports(2, rng=np.random.default_rng(seed), tally=tally)
-        sums.append((query.sums(aggregate(tally)) + 512) // 64)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        crafter_of(question).add_random_reports(2, rng=np.random.default_rng(seed), tally=tally)
+        sums.append((question.sums(aggregate(tally)) + 512) // 64)
     assert follows_distribution(np.concatenate(sums), dict.fromkeys(range(16), 1 / 16))
 
 
 def test_random_values_in_a_secure_sum_are_different_candidates_with_noise():
-    query = query_of(SecureSumQuery, noise=DiscreteLaplace(std=0.05), max_items=4)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    counts = crafter_of(query).add_random_values(600, rng=np.random.default_rng(1), tally=tally)
+    question = question_of(SecureSumQuestion, noise=DiscreteLaplace(std=0.05), max_items=4)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    counts = crafter_of(question).add_random_values(600, rng=np.random.default_rng(1), tally=tally)
     assert counts.num_reports == 2400
-    sums = tally[: query.num_candidates]
+    sums = tally[: question.num_candidates]
     assert abs(sums.sum() - 2400) < 20
     assert sums.max() <= 600
-    share = 4 / query.num_candidates
+    share = 4 / question.num_candidates
     assert np.abs(sums - 600 * share).max() < 6.2 * math.sqrt(600 * share * (1 - share)) + 2
 
 
@@ -150,18 +152,18 @@ def test_random_values_in_a_secure_sum_are_different_candidates_with_noise():
 
 
 def test_each_upload_is_one_target_and_the_servers_noise_is_not_theirs():
-    query = query_of(SecretSharedQuery, max_items=2, noise=DiscreteLaplace(std=1e4))
-    _, tally = add(query, [0, 1, 2, 3], 30)
+    question = question_of(SecretSharedQuestion, max_items=2, noise=DiscreteLaplace(std=1e4))
+    _, tally = add(question, [0, 1, 2, 3], 30)
     # The last one cannot be spelled; the others take turns.
-    assert tally[candidates(query, ["abc", "acd", "fee"])].tolist() == [20, 20, 20]
+    assert tally[candidates(question, ["abc", "acd", "fee"])].tolist() == [20, 20, 20]
     assert tally.sum() == 60
 
 
 def test_uploads_answer_every_layer_alike():
     first, second = ALPHABET.encode(["ab"], width=2)[0].tolist()
     levels = (np.array([first]), np.array([second]))
-    deeper = query_of(
-        SecretSharedQuery,
+    deeper = question_of(
+        SecretSharedQuestion,
         layer=2,
         max_items=2,
         trie=PrefixTrie(alphabet_size=ALPHABET.size, levels=levels),
@@ -173,18 +175,18 @@ def test_uploads_answer_every_layer_alike():
 
 
 def test_nothing_takes_votes_from_an_upload():
-    counts, tally = add(query_of(SecretSharedQuery), [0, 1], 30, goal="demote")
+    counts, tally = add(question_of(SecretSharedQuestion), [0, 1], 30, goal="demote")
     assert not tally.any()
     assert counts.num_clients_with_items == 0
     assert counts.num_reports == 90
 
 
 def test_uniform_uploads_fall_under_all_candidates_alike():
-    query = query_of(SecretSharedQuery)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    crafter_of(query).add_random_reports(5000, rng=np.random.default_rng(1), tally=tally)
+    question = question_of(SecretSharedQuestion)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    crafter_of(question).add_random_reports(5000, rng=np.random.default_rng(1), tally=tally)
     each = 15_000 / ALPHABET.size**2
-    sums = tally[: query.num_candidates]
+    sums = tally[: question.num_candidates]
     assert np.abs(sums - each).max() < 6.2 * math.sqrt(each)
     assert sums.sum() < 15_000
 
@@ -192,46 +194,46 @@ def test_uniform_uploads_fall_under_all_candidates_alike():
 # --- Plain words for a trusted aggregator ---
 
 
-def rows_of(query, messages):
-    words = query.alphabet.decode(messages[:, : query.longest_word].astype(np.uint16))
-    return dict(zip(words, messages[:, query.longest_word :].tolist(), strict=True))
+def rows_of(question, messages):
+    words = question.alphabet.decode(messages[:, : question.longest_word].astype(np.uint16))
+    return dict(zip(words, messages[:, question.longest_word :].tolist(), strict=True))
 
 
 def test_a_client_sends_b_targets_at_most():
-    query = query_of(PlainWordsQuery, max_items=2)
-    counts, _ = add(query, [0, 1, 2, 3], 30)
-    assert rows_of(query, counts.messages) == {"abc": [20], "acd": [20], "fee": [20]}
-    alone, _ = add(query, [1], 30)
-    assert rows_of(query, alone.messages) == {"acd": [30]}
+    question = question_of(PlainWordsQuestion, max_items=2)
+    counts, _ = add(question, [0, 1, 2, 3], 30)
+    assert rows_of(question, counts.messages) == {"abc": [20], "acd": [20], "fee": [20]}
+    alone, _ = add(question, [1], 30)
+    assert rows_of(question, alone.messages) == {"acd": [30]}
 
 
 def test_one_target_alone_has_all_of_a_clients_weight():
-    query = query_of(PlainWordsQuery, by_size=True)
-    counts, _ = add(query, [0, 1, 2], 30)
-    assert rows_of(query, counts.messages) == {"abc": [1, 10], "acd": [1, 10], "fee": [1, 10]}
+    question = question_of(PlainWordsQuestion, by_size=True)
+    counts, _ = add(question, [0, 1, 2], 30)
+    assert rows_of(question, counts.messages) == {"abc": [1, 10], "acd": [1, 10], "fee": [1, 10]}
 
 
 def test_fake_clients_leave_nothing_out_by_chance():
-    query = query_of(PlainWordsQuery, inclusion=0.01)
-    counts, _ = add(query, [0], 30)
-    assert rows_of(query, counts.messages) == {"abc": [30]}
+    question = question_of(PlainWordsQuestion, inclusion=0.01)
+    counts, _ = add(question, [0], 30)
+    assert rows_of(question, counts.messages) == {"abc": [30]}
 
 
 def test_words_that_the_aggregator_does_not_take_are_not_sent():
     excluded = ALPHABET.encode(["abc"], width=LONGEST)
-    counts, _ = add(query_of(PlainWordsQuery, excluded=excluded, max_items=1), [0, 2], 30)
+    counts, _ = add(question_of(PlainWordsQuestion, excluded=excluded, max_items=1), [0, 2], 30)
     assert counts.messages[:, -1].tolist() == [30]
-    against, _ = add(query_of(PlainWordsQuery), [0, 1], 30, goal="demote")
+    against, _ = add(question_of(PlainWordsQuestion), [0, 1], 30, goal="demote")
     assert len(against.messages) == 0
     assert against.num_reports == 90
 
 
 @pytest.mark.parametrize("by_size", [False, True])
 def test_random_words_are_uniform_over_all_there_are(by_size):
-    query = query_of(PlainWordsQuery, longest_word=2, by_size=by_size)
+    question = question_of(PlainWordsQuestion, longest_word=2, by_size=by_size)
     rng, tally = np.random.default_rng(1), np.zeros(0, dtype=np.int64)
-    counts = crafter_of(query).add_random_reports(4000, rng=rng, tally=tally)
-    words = query.alphabet.decode(counts.messages[:, :2].astype(np.uint16))
+    counts = crafter_of(question).add_random_reports(4000, rng=rng, tally=tally)
+    words = question.alphabet.decode(counts.messages[:, :2].astype(np.uint16))
     letters = ALPHABET.symbols
     everything = [*letters, *(a + b for a in letters for b in letters)]
     assert follows_distribution(words, dict.fromkeys(everything, 1 / len(everything)))

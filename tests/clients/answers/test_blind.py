@@ -11,8 +11,8 @@ from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import OracleSpec, SketchOracle
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -36,7 +36,7 @@ BLIND = {
 }
 
 
-def fragment_query(**changes) -> FragmentQuery:
+def fragment_query(**changes) -> FragmentQuestion:
     values = {
         "puzzle": FragmentPuzzle(
             alphabet_size=27, length=6, fragment_length=2, num_puzzles=16, hash_seed=1
@@ -44,38 +44,38 @@ def fragment_query(**changes) -> FragmentQuery:
         "word_oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
         "fragment_oracle": OracleSpec(name="ss", epsilon=40.0),
     }
-    return FragmentQuery(**{**BLIND, **values, **changes})
+    return FragmentQuestion(**{**BLIND, **values, **changes})
 
 
-def prefix_query(**changes) -> BlindPrefixQuery:
+def prefix_query(**changes) -> BlindPrefixQuestion:
     oracle = OracleSpec(name="cms", epsilon=80.0, params=SKETCH)
     values = {"prefix_length": 4, "longest_word": 6, "oracle": oracle, "hash_seed": 1}
-    return BlindPrefixQuery(**{**BLIND, **values, **changes})
+    return BlindPrefixQuestion(**{**BLIND, **values, **changes})
 
 
-def keys_of(query: FragmentQuery, words: list[str]) -> np.ndarray:
-    return query.puzzle.names.keys(query.alphabet.encode(words, width=query.puzzle.length))
+def keys_of(question: FragmentQuestion, words: list[str]) -> np.ndarray:
+    return question.puzzle.names.keys(question.alphabet.encode(words, width=question.puzzle.length))
 
 
 def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragments():
-    query = fragment_query(pad=False)
+    question = fragment_query(pad=False)
     population = everybody_holds(WORDS, 600)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     # Two words share their first six symbols, so they are one string; one word has a symbol that
     # the alphabet lacks.
     strings = ["lol", "lolabc", "lolabz", "x", "zz"]
     assert counts.num_reports == 600 * len(strings)
     assert counts.num_dummies == 0
-    words, fragments, records = query.split(tally)
-    support = query.words.support(words, keys_of(query, [*strings, "lo"]))
+    words, fragments, records = question.split(tally)
+    support = question.words.support(words, keys_of(question, [*strings, "lo"]))
     assert support.tolist() == [600] * 5 + [0]
     assert records.sum() == counts.num_reports
     # Positions are uniform, and each fragment is counted where its string was cut.
     assert (np.abs(records - 1000) < 6 * np.sqrt(3000 * 2 / 9)).all()
-    codes = query.alphabet.encode(strings, width=6)
-    pieces = query.puzzle.fragments(codes, keys_of(query, strings))
+    codes = question.alphabet.encode(strings, width=6)
+    pieces = question.puzzle.fragments(codes, keys_of(question, strings))
     for position in range(3):
         assert fragments[position].sum() == records[position]
         for piece in set(pieces[:, position].tolist()):
@@ -86,16 +86,16 @@ def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragment
 
 
 def test_clients_pad_with_uniformly_random_strings_and_fragments():
-    query = fragment_query(max_items=10)
+    question = fragment_query(max_items=10)
     population = everybody_holds(["lol"], num_clients=2000)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     assert counts.num_reports == 20_000
     assert counts.num_dummies == 18_000
-    words, fragments, records = query.split(tally)
+    words, fragments, records = question.split(tally)
     table = words[:2048]
-    own = int(query.words.hashes.cells(np.array([0]), keys_of(query, ["lol"]))[0])
+    own = int(question.words.hashes.cells(np.array([0]), keys_of(question, ["lol"]))[0])
     others = np.delete(table, own)
     # 18,000 dummies over 2,048 cells: no cell has many more than another.
     assert others.max() < 8.8 + 8 * math.sqrt(8.8)
@@ -106,28 +106,28 @@ def test_clients_pad_with_uniformly_random_strings_and_fragments():
 
 
 def test_prefixes_are_padded_and_words_that_are_too_long_take_no_part():
-    query = prefix_query(pad=False)
+    question = prefix_query(pad=False)
     population = everybody_holds(WORDS, 600)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
     counts = answerer.add_block(population.items, 0, tally)
     prefixes = ["lol", "lola", "x", "zz"]
     assert counts.num_reports == 600 * len(prefixes)
-    candidates = query.names.keys(query.alphabet.encode([*prefixes, "lob"], width=4))
-    assert isinstance(query.prefixes, SketchOracle)
-    assert query.prefixes.support(tally, candidates).tolist() == [600] * 4 + [0]
+    candidates = question.names.keys(question.alphabet.encode([*prefixes, "lob"], width=4))
+    assert isinstance(question.prefixes, SketchOracle)
+    assert question.prefixes.support(tally, candidates).tolist() == [600] * 4 + [0]
 
 
 def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
-    query = prefix_query(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
+    question = prefix_query(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
     population = everybody_holds(WORDS, 600)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, np.zeros(0, dtype=np.int64))
-    assert query.tally_size == 0
+    assert question.tally_size == 0
     assert counts.messages is not None
     assert len(counts.messages) == counts.num_reports == 2400
-    candidates = query.names.keys(query.alphabet.encode(["lol", "x", "lob"], width=4))
-    oracle = query.prefixes
+    candidates = question.names.keys(question.alphabet.encode(["lol", "x", "lob"], width=4))
+    oracle = question.prefixes
     estimates = oracle.estimate(
         oracle.support(reports=counts.messages, candidates=candidates), 2400
     )
@@ -137,10 +137,10 @@ def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
 
 def test_a_sketch_of_prefixes_adds_up_without_messages():
     oracle = OracleSpec(name="flh", epsilon=8.0, params={"num_hashes": 4})
-    query = prefix_query(oracle=oracle)
+    question = prefix_query(oracle=oracle)
     population = everybody_holds(WORDS, 600)
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    answerer = make_answerer(query, WordMatcher(population.lexicon), 3)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     assert counts.messages is None
     assert tally.sum() == counts.num_reports == 600 * 7
@@ -164,10 +164,12 @@ def test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are(kind):
         puzzle = FragmentPuzzle(
             alphabet_size=27, length=10, fragment_length=2, num_puzzles=16, hash_seed=1
         )
-        query = fragment_query(puzzle=puzzle, pad=False)
-        tally = np.zeros(query.tally_size, dtype=np.int64)
-        counts = make_answerer(query, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
-        support = query.words.support(query.split(tally)[0], keys_of(query, list(expected)))
+        question = fragment_query(puzzle=puzzle, pad=False)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        counts = make_answerer(question, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
+        support = question.words.support(
+            question.split(tally)[0], keys_of(question, list(expected))
+        )
     else:
         prefixes = prefix_query(prefix_length=9, longest_word=10, pad=False)
         tally = np.zeros(prefixes.tally_size, dtype=np.int64)
@@ -198,9 +200,9 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
     held = ["lol", "zz", "x", "imo", "brb", "ttyl"]
     others = [f"{letter}ab" for letter in "abcdefgh"]
     if kind == "fragments":
-        query = fragment_query(max_items=3, sampler="greedy")
+        question = fragment_query(max_items=3, sampler="greedy")
     else:
-        query = prefix_query(max_items=3, sampler="greedy")
+        question = prefix_query(max_items=3, sampler="greedy")
     tallies = []
     for lexicon in (held, others[:4] + held + others[4:]):
         rows = ClientBlock(
@@ -209,8 +211,8 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
             word_ids=np.tile([lexicon.index(word) for word in held], 200).astype(np.int32),
             counts=np.ones(200 * len(held), dtype=np.int32),
         )
-        tally = np.zeros(query.tally_size, dtype=np.int64)
-        make_answerer(query, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        make_answerer(question, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
         tallies.append(tally)
     assert np.array_equal(*tallies)
 

@@ -9,8 +9,8 @@ import numpy as np
 from fedhh.clients.answers.matching import CodedMatcher
 from fedhh.clients.populations.coded_words import coded_words
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie
 
@@ -18,8 +18,8 @@ LOWER = Alphabet.named("lower")
 WIDTH = 12
 
 
-def query_about(words: list[str]) -> PrefixQuery:
-    return PrefixQuery(
+def query_about(words: list[str]) -> PrefixQuestion:
+    return PrefixQuestion(
         pass_index=0,
         layer=1,
         cohort=Cohort(start=0, size=10),
@@ -41,12 +41,12 @@ def test_finished_words_are_found_among_coded_ones_and_no_others():
     asked = [asked[i] for i in order.tolist()]
     held = rng.permutation(np.repeat(numbers, 2))
     expected = [asked.index(word) if word in asked else -1 for word in coded_words(held)]
-    query = query_about(asked)
-    assert query.num_extensions == 0
-    assert CodedMatcher(query).values(held).tolist() == expected
+    question = query_about(asked)
+    assert question.num_extensions == 0
+    assert CodedMatcher(question).values(held).tolist() == expected
     assert expected.count(-1) == 200
 
-    left_out = replace(query, excluded=LOWER.encode(coded_words(numbers[:1]), width=WIDTH))
+    left_out = replace(question, excluded=LOWER.encode(coded_words(numbers[:1]), width=WIDTH))
     values = CodedMatcher(left_out).values(held)
     assert (values[held == numbers[0]] == -1).all()
     assert (values == -1).sum() == 202

@@ -10,8 +10,8 @@ from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.answers.prefixes import WordVoteAnswerer, draw_words
 from fedhh.clients.populations.population import ClientBlock, StoredPopulation
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import WordVoteQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import WordVoteQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -40,7 +40,7 @@ def test_abstentions_are_the_dummys_votes_and_are_diagnosed():
         counts=np.array([1, 5, 2]),
         num_clients=4,
     )
-    query = WordVoteQuery(
+    question = WordVoteQuestion(
         pass_index=0,
         layer=1,
         cohort=Cohort(start=0, size=4),
@@ -52,11 +52,11 @@ def test_abstentions_are_the_dummys_votes_and_are_diagnosed():
         max_items=1,
         sampler="random",
     )
-    tally = np.zeros(query.tally_size, dtype=np.int64)
-    answerer = WordVoteAnswerer(query, WordMatcher(population.lexicon), seed=0)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    answerer = WordVoteAnswerer(question, WordMatcher(population.lexicon), seed=0)
     counts = answerer.add_block(population.block(np.arange(4)), 0, tally)
-    candidates = tally[: query.num_candidates]
+    candidates = tally[: question.num_candidates]
     assert sorted(candidates[candidates > 0].tolist()) == [1, 1]
-    assert tally[query.dummy] == 2
+    assert tally[question.dummy] == 2
     assert tally.sum() == 4
     assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (4, 2, 2)

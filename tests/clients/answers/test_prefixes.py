@@ -15,8 +15,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.alphabet import Alphabet
@@ -44,7 +44,7 @@ def with_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return known.values, known.live
 
 
-def make_query(**changes: object) -> PrefixQuery:
+def make_query(**changes: object) -> PrefixQuestion:
     alphabet = Alphabet(symbols=SYMBOLS)
     values: dict[str, object] = {
         "pass_index": 0,
@@ -58,12 +58,12 @@ def make_query(**changes: object) -> PrefixQuery:
         "max_items": 3,
         "sampler": "random",
     }
-    return PrefixQuery(**{**values, **changes})  # type: ignore[arg-type]
+    return PrefixQuestion(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def spelled_candidates(query: PrefixQuery) -> list[str]:
-    codes = query.trie.spell(np.arange(query.num_extensions))
-    texts = query.alphabet.decode(codes)
+def spelled_candidates(question: PrefixQuestion) -> list[str]:
+    codes = question.trie.spell(np.arange(question.num_extensions))
+    texts = question.alphabet.decode(codes)
     return [t + END if len(t) < codes.shape[1] else t for t in texts]
 
 
@@ -77,11 +77,11 @@ def client_words(population: StoredPopulation, client: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_contributions_are_distinct_candidates_of_the_clients_own_words(population, greedy):
-    query = make_query()
-    names = spelled_candidates(query)
+    question = make_query()
+    names = spelled_candidates(question)
     excluded = ["a", "b", population.lexicon.words[7]]
-    query = make_query(excluded=query.alphabet.encode(excluded, width=8))
-    values = WordMatcher(population.lexicon).prefix_values(query)
+    question = make_query(excluded=question.alphabet.encode(excluded, width=8))
+    values = WordMatcher(population.lexicon).prefix_values(question)
     rows = population.block(np.arange(300))
     chosen, sizes = choose_contributions(
         rows.clients, rows.offsets, rows.word_ids, rows.counts, *with_bits(values), NO_VALUES,
@@ -222,12 +222,12 @@ def test_a_client_without_items_sends_exactly_b_dummies():
         counts=np.array([1]),
         num_clients=10,
     )
-    query = make_query(
+    question = make_query(
         cohort=Cohort(start=0, size=10), oracle=OracleSpec(name="none", epsilon=np.inf)
     )
-    answer = ClientWorker(population, seed=1).answer(query, range(1))
+    answer = ClientWorker(population, seed=1).answer(question, range(1))
     assert answer.aggregate.num_reports == 30
-    assert answer.aggregate.tally[query.dummy] == 30
+    assert answer.aggregate.tally[question.dummy] == 30
     assert answer.diagnostics.num_dummies == 30
     assert answer.diagnostics.num_clients_with_items == 0
     silent = make_query(cohort=Cohort(start=0, size=10), pad=False)
@@ -235,28 +235,28 @@ def test_a_client_without_items_sends_exactly_b_dummies():
 
 
 def test_finished_words_are_candidates_of_their_own(population):
-    query = make_query()
-    finished = query.alphabet.encode(["a", "b"], width=8)
-    trie = query.trie.extend(np.arange(query.num_extensions))
-    query = make_query(layer=2, trie=trie, finished=finished)
-    values = WordMatcher(population.lexicon).prefix_values(query)
+    question = make_query()
+    finished = question.alphabet.encode(["a", "b"], width=8)
+    trie = question.trie.extend(np.arange(question.num_extensions))
+    question = make_query(layer=2, trie=trie, finished=finished)
+    values = WordMatcher(population.lexicon).prefix_values(question)
     by_word = dict(zip(population.lexicon.words, values.tolist(), strict=True))
-    assert by_word["a"] == query.num_extensions
-    assert by_word["b"] == query.num_extensions + 1
-    assert all(v < query.num_extensions for w, v in by_word.items() if len(w) > 1)
+    assert by_word["a"] == question.num_extensions
+    assert by_word["b"] == question.num_extensions + 1
+    assert all(v < question.num_extensions for w, v in by_word.items() if len(w) > 1)
 
 
 def test_blocks_answer_the_same_alone_and_together(population):
-    query = make_query(cohort=Cohort(start=100, size=1_000))
-    together = ClientWorker(population, seed=4).answer(query, range(query.cohort.num_blocks))
+    question = make_query(cohort=Cohort(start=100, size=1_000))
+    together = ClientWorker(population, seed=4).answer(question, range(question.cohort.num_blocks))
     alone = [
-        ClientWorker(population, seed=4).answer(query, [b])
-        for b in reversed(range(query.cohort.num_blocks))
+        ClientWorker(population, seed=4).answer(question, [b])
+        for b in reversed(range(question.cohort.num_blocks))
     ]
     merged = alone[0]
     for answer in alone[1:]:
         merged = merged.merge(answer)
-    assert query.cohort.num_blocks == 4
+    assert question.cohort.num_blocks == 4
     assert np.array_equal(together.aggregate.tally, merged.aggregate.tally)
     assert together.diagnostics == merged.diagnostics
 
@@ -278,9 +278,9 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
     clients = Recording(everybody)
     worker = ClientWorker(clients, seed=7)
     for redraw, path in ((None, ()), (3, (3,)), (None, ())):
-        query = make_query(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
+        question = make_query(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
         clients.blocks.clear()
-        worker.answer(query, range(query.cohort.num_blocks))
+        worker.answer(question, range(question.cohort.num_blocks))
         assert clients.asked.dtype == np.int64
         expected = generator(7, Stream.COHORT, *path).permutation(num_clients)
         assert np.array_equal(clients.asked, expected[5:])
@@ -289,17 +289,17 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
     fresh = ClientWorker(everybody, seed=7)
     sizes = []
     for blocks in ([], [0]):
-        fresh.answer(query, blocks)
+        fresh.answer(question, blocks)
         sizes.append(len(pickle.dumps(fresh)))
     assert width * num_clients <= sizes[1] - sizes[0] < width * num_clients + 99
 
 
 def test_an_unknown_query_says_where_to_register():
-    class Strange(PrefixQuery):
+    class Strange(PrefixQuestion):
         pass
 
-    query = make_query()
-    strange = Strange(**{name: getattr(query, name) for name in query.__dataclass_fields__})
+    question = make_query()
+    strange = Strange(**{name: getattr(question, name) for name in question.__dataclass_fields__})
     with pytest.raises(
         TypeError, match=r"register it in fedhh\.clients\.answers\.registry\.ANSWERERS"
     ):

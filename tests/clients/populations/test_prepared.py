@@ -23,7 +23,7 @@ from fedhh.clients.populations.prepared import (
 )
 from fedhh.clients.populations.synthetic import population_presets
 from fedhh.clients.reading.synthesizing import prepare_synthetic
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError
 
 CLIENTS = 3_000

@@ -13,8 +13,8 @@ from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import Counted, PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Counted, PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -70,7 +70,7 @@ def make_query(*, levels, excluded=(), finished=(), symbols="lower", **changes):
         "max_items": 3,
         "sampler": "random",
     }
-    return PrefixQuery(**{**values, **changes})
+    return PrefixQuestion(**{**values, **changes})
 
 
 def trie_levels(words, length, alphabet):
@@ -112,9 +112,9 @@ def assert_same_rounds(protocol, *populations):
     def play(population):
         worker = ClientWorker(population, seed=9)
         state = protocol.initialize()
-        while (query := protocol.next_query(state)) is not None:
-            answer = worker.answer(query, range(query.cohort.num_blocks))
-            state = protocol.finish_round(state, query, answer.aggregate)
+        while (question := protocol.next_question(state)) is not None:
+            answer = worker.answer(question, range(question.cohort.num_blocks))
+            state = protocol.finish_round(state, question, answer.aggregate)
             yield answer, protocol.discoveries(state)
 
     rounds = 0
@@ -194,9 +194,9 @@ def test_coded_words_have_the_values_that_their_strings_have(length, symbols):
     alphabet = Alphabet.named(symbols)
     spelled = [word for word in words[::2] if set(word) <= set(alphabet.symbols)]
     levels = trie_levels([*spelled, "bab", "abcdeedcbaabcde"], length, alphabet)
-    query = make_query(levels=levels, symbols=symbols)
-    expected = WordMatcher(Lexicon(words=words)).prefix_values(query)
-    assert np.array_equal(CodedMatcher(query).values(numbers), expected)
+    question = make_query(levels=levels, symbols=symbols)
+    expected = WordMatcher(Lexicon(words=words)).prefix_values(question)
+    assert np.array_equal(CodedMatcher(question).values(numbers), expected)
     assert (expected >= 0).any() == any(len(word) >= length for word in spelled)
     assert (expected < 0).any() or length == 1
 
@@ -205,14 +205,14 @@ def test_coded_words_may_be_excluded_or_finished():
     numbers = np.arange(50)
     words = coded_words(numbers)
     levels = trie_levels(words, 3, Alphabet.named("lower"))
-    query = make_query(
+    question = make_query(
         levels=levels, excluded=[words[7], "lol", words[20]], finished=["ab", words[9], words[7]]
     )
-    expected = WordMatcher(Lexicon(words=words)).prefix_values(query)
-    values = CodedMatcher(query).values(numbers)
+    expected = WordMatcher(Lexicon(words=words)).prefix_values(question)
+    values = CodedMatcher(question).values(numbers)
     assert np.array_equal(values, expected)
     assert values[7] == values[20] == -1
-    assert values[9] == query.num_extensions + 1
+    assert values[9] == question.num_extensions + 1
 
 
 def test_coded_numbers_invert_coded_words():

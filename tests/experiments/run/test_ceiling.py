@@ -22,7 +22,7 @@ from fedhh.experiments.run.result import MetricSettings
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.queries.base import Aggregate, Answer, PrefixQuery
+from fedhh.questions.base import Aggregate, Answer, PrefixQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -65,11 +65,11 @@ class Stub(Executor):
 
     def __init__(self, *votes: int) -> None:
         self._votes = votes
-        self.queries: list[PrefixQuery] = []
+        self.questions: list[PrefixQuestion] = []
 
-    def answer(self, query, progress=None):
-        self.queries.append(query)
-        tally = np.resize(self._votes, query.tally_size)
+    def answer(self, question, progress=None):
+        self.questions.append(question)
+        tally = np.resize(self._votes, question.tally_size)
         yield Answer(aggregate=Aggregate(tally=tally, num_reports=REPORTS, num_clients=100))
 
     def close(self) -> None:
@@ -107,14 +107,14 @@ def test_with_nothing_but_noise_it_is_nothing():
 def test_everybody_is_asked_about_the_held_words_alone():
     stub = Stub(90, 80)
     ceiling_of(replace(TRIE, clients_per_layer=7), by_hand(), stub)
-    (query,) = stub.queries
-    assert query.alphabet.decode(query.finished) == ["ab", "b"]
-    assert (query.num_extensions, query.domain_size) == (0, 3)
-    assert (query.cohort.start, query.cohort.size) == (0, 100)
-    assert (query.max_items, query.sampler, query.pad) == (2, "random", True)
-    assert query.oracle.name == "ss"
-    assert query.oracle.params == {"subset_size": "optimal"}
-    assert query.local_epsilon == TRIE.local_epsilon
+    (question,) = stub.questions
+    assert question.alphabet.decode(question.finished) == ["ab", "b"]
+    assert (question.num_extensions, question.domain_size) == (0, 3)
+    assert (question.cohort.start, question.cohort.size) == (0, 100)
+    assert (question.max_items, question.sampler, question.pad) == (2, "random", True)
+    assert question.oracle.name == "ss"
+    assert question.oracle.params == {"subset_size": "optimal"}
+    assert question.local_epsilon == TRIE.local_epsilon
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -142,10 +142,10 @@ def test_it_is_the_same_whoever_answers():
     protocol = LdpTrieHH(alphabet=LETTERS, local_epsilon=4.0, max_items=2)
 
     class Two(Executor):
-        def answer(self, query, progress=None):
+        def answer(self, question, progress=None):
             for first in (1, 0):
                 worker = ClientWorker(population, seed=3)
-                yield worker.answer(query, range(first, query.cohort.num_blocks, 2))
+                yield worker.answer(question, range(first, question.cohort.num_blocks, 2))
 
         def close(self) -> None:
             """Nothing is open."""
@@ -170,7 +170,7 @@ def test_its_coins_are_not_the_runs():
     stub = Stub(90, 80)
     ceiling_of(TRIE, by_hand(), stub)
     asked = set(zip(measured.layers["pass"] - 1, measured.layers["layer"], strict=True))
-    assert (stub.queries[0].pass_index, stub.queries[0].layer) not in asked
+    assert (stub.questions[0].pass_index, stub.questions[0].layer) not in asked
 
 
 def test_protocols_that_share_what_decides_it_ask_once():
@@ -182,23 +182,23 @@ def test_protocols_that_share_what_decides_it_ask_once():
     )
     for protocol in alike:
         assert ceiling_of(protocol, by_hand(), stub, seed=3) is one
-    assert len(stub.queries) == 1
+    assert len(stub.questions) == 1
     changes = (
         {"local_epsilon": 7.0}, {"max_items": 1}, {"sampler": "greedy"}, {"pad": False},
         {"depth": 2}, {"alphabet": "ba"},
     )  # fmt: skip
     for number, change in enumerate(changes):
         ceiling_of(replace(TRIE, **change), population, stub, seed=3)
-        assert len(stub.queries) == 2 + number
+        assert len(stub.questions) == 2 + number
     ceiling_of(TRIE, population, stub, seed=4)
     ceiling_of(TRIE, population.keep_words(np.arange(5) != 2), stub, seed=3)
-    assert len(stub.queries) == 3 + len(changes)
+    assert len(stub.questions) == 3 + len(changes)
 
 
 def test_an_epsilon_that_a_protocol_divides_is_spent_whole():
     stub = Stub(90, 80)
     ceiling_of(Sfp(alphabet="ab", length=4, fragment_length=2, local_epsilon=6.0), by_hand(), stub)
-    assert stub.queries[0].local_epsilon == pytest.approx(6.0)
+    assert stub.questions[0].local_epsilon == pytest.approx(6.0)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_where_no_word_can_be_spelled_nobody_is_asked():
     stub = Stub()
     protocol = replace(TRIE, alphabet="xyz")
     assert ceiling_of(protocol, by_hand(), stub) == Ceiling(coverage=0.0, words=0, candidates=0)
-    assert not stub.queries
+    assert not stub.questions
     measured = simulate(protocol, by_hand(), seed=1, settings=MetricSettings(ceiling=True))
     assert (measured.metrics.ceiling_coverage, measured.metrics.share_of_ceiling) == (0, None)
     assert ("ceiling", "0.0%") in [row[:2] for row in summary_rows(measured)]

@@ -15,7 +15,7 @@ from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.run import simulate
 from fedhh.found import Found
 from fedhh.protocol import Discoveries
-from fedhh.queries.base import PrefixQuery
+from fedhh.questions.base import PrefixQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS, zipf_population
@@ -40,25 +40,25 @@ def tiny(held: list[tuple[str, ...]]) -> StoredPopulation:
     )
 
 
-def asked(words: list[str], *, max_items: int, sampler: str = "random") -> PrefixQuery:
+def asked(words: list[str], *, max_items: int, sampler: str = "random") -> PrefixQuestion:
     """The validation round of some words, whose answers nobody looks at."""
     protocol = LdpTrieHH(
         alphabet="abc", clients_per_layer=10, depth=3, passes=1, eta_max=3,
         max_items=max_items, sampler=sampler, false_discovery_rate=0.05,
     )  # fmt: skip
     codes = protocol.symbols.encode(words, width=4)
-    return protocol.words_query(protocol.plan.layers[-1], codes, protocol.validation_oracle)
+    return protocol.words_question(protocol.plan.layers[-1], codes, protocol.validation_oracle)
 
 
-def found(query: PrefixQuery, words: list[str]) -> Discoveries:
-    codes = query.alphabet.encode(words, width=query.finished.shape[1])
-    return Found.in_round(query, codes).discoveries(query.alphabet)
+def found(question: PrefixQuestion, words: list[str]) -> Discoveries:
+    codes = question.alphabet.encode(words, width=question.finished.shape[1])
+    return Found.in_round(question, codes).discoveries(question.alphabet)
 
 
-def counted(population, query: PrefixQuery, words: list[str], **more) -> dict[str, float]:
+def counted(population, question: PrefixQuestion, words: list[str], **more) -> dict[str, float]:
     ids = population.lexicon.ids(words)
     holders = np.where(ids >= 0, population.word_clients[ids], 0)
-    numbers = contributors(query, population, found(query, words), holders, seed=3, **more)
+    numbers = contributors(question, population, found(question, words), holders, seed=3, **more)
     return dict(zip(words, numbers.tolist(), strict=True))
 
 
@@ -71,9 +71,9 @@ def test_a_random_sample_says_a_word_as_often_as_all_samples_do_that_are_possibl
         for chosen in combinations(listed, said):
             for word in chosen:
                 expected[word] += 1 / comb(len(listed), said)
-    query = asked(CANDIDATES, max_items=max_items)
+    question = asked(CANDIDATES, max_items=max_items)
     # In another order than that of the candidates.
-    result = counted(tiny(HELD), query, CANDIDATES[::-1])
+    result = counted(tiny(HELD), question, CANDIDATES[::-1])
     assert result == pytest.approx(expected)
 
 
@@ -90,10 +90,10 @@ def test_who_holds_no_candidate_contributes_none():
 
 @pytest.mark.parametrize("at_once", [1, 4, 2**14])
 def test_blocks_of_clients_add_up(monkeypatch, at_once):
-    query = asked(CANDIDATES, max_items=2)
-    whole = counted(tiny(HELD), query, CANDIDATES)
+    question = asked(CANDIDATES, max_items=2)
+    whole = counted(tiny(HELD), question, CANDIDATES)
     monkeypatch.setattr(module, "_AT_ONCE", at_once)
-    assert counted(tiny(HELD), query, CANDIDATES) == pytest.approx(whole)
+    assert counted(tiny(HELD), question, CANDIDATES) == pytest.approx(whole)
 
 
 @pytest.mark.slow("::test_blocks_of_clients_add_up")
@@ -104,17 +104,17 @@ def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, mon
     words = [word for word in words if word.isascii() and word.isalpha()]
     protocol = LdpTrieHH(clients_per_layer=100, depth=15, max_items=2, false_discovery_rate=0.05)
     codes = protocol.symbols.encode(words, width=16)
-    query = protocol.words_query(protocol.plan.layers[-1], codes, protocol.validation_oracle)
-    whole = counted(population, query, words)
+    question = protocol.words_question(protocol.plan.layers[-1], codes, protocol.validation_oracle)
+    whole = counted(population, question, words)
     monkeypatch.setattr(module, "_MOST_DRAWN", 1_500)
-    half = counted(population, query, words)
+    half = counted(population, question, words)
     holders = dict(zip(words, population.word_clients[population.lexicon.ids(words)], strict=True))
     assert half != whole
     # A share's standard error is at most 1/2 over the root of the sample's holders.
     for word in words:
         assert abs(half[word] - whole[word]) < 4 * 0.5 * holders[word] / np.sqrt(holders[word] / 2)
     monkeypatch.setattr(module, "_MOST_DRAWN", 1)
-    none = counted(population, query, words)
+    none = counted(population, question, words)
     assert sum(np.isnan(value) for value in none.values()) > 0
 
 

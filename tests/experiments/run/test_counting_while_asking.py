@@ -9,8 +9,8 @@ from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks
-from fedhh.queries.base import Counted
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import Counted
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from tests.thinned import thinned
 
@@ -98,12 +98,12 @@ def test_clients_who_may_answer_twice_are_counted_before():
 def counts_of(clients, *cohorts: Cohort) -> Counted:
     """What workers count that answer for cohorts, each in two parts."""
     state = PROTOCOL.settle(num_clients=3_000, seed=4)
-    query = state.next_query(state.initialize())
+    question = state.next_question(state.initialize())
     total = None
     for cohort in cohorts:
         for blocks in (range(0, cohort.num_blocks, 2), range(1, cohort.num_blocks, 2)):
             worker = ClientWorker(clients, seed=4, counts=True)
-            part = worker.answer(query.__class__(**{**vars(query), "cohort": cohort}), blocks)
+            part = worker.answer(question.__class__(**{**vars(question), "cohort": cohort}), blocks)
             counted = part.diagnostics.counted
             total = counted if total is None else total.merge(counted)
     return total
@@ -134,15 +134,15 @@ def test_a_census_of_parts_is_the_census(cohorts, whole):
 
 def test_answers_made_one_onto_the_other_are_their_merged_answer():
     protocol = PROTOCOL.settle(num_clients=3_000, seed=4)
-    query = protocol.next_query(protocol.initialize())
-    parts = [range(0, 1), range(1, query.cohort.num_blocks)]
+    question = protocol.next_question(protocol.initialize())
+    parts = [range(0, 1), range(1, question.cohort.num_blocks)]
     worker = ClientWorker(population(), seed=4, counts=True)
-    apart = [worker.answer(query, blocks) for blocks in parts]
+    apart = [worker.answer(question, blocks) for blocks in parts]
     whole = apart[0].merge(apart[1])
-    onto = worker.answer(query, parts[1], onto=worker.answer(query, parts[0]))
+    onto = worker.answer(question, parts[1], onto=worker.answer(question, parts[0]))
     assert np.array_equal(onto.aggregate.tally, whole.aggregate.tally)
     assert onto.aggregate.num_reports == whole.aggregate.num_reports
-    assert onto.aggregate.num_clients == whole.aggregate.num_clients == query.cohort.size
+    assert onto.aggregate.num_clients == whole.aggregate.num_clients == question.cohort.size
     assert onto.diagnostics == whole.diagnostics
     assert np.array_equal(onto.diagnostics.counted.words, whole.diagnostics.counted.words)
     assert onto.diagnostics.counted.clients == whole.diagnostics.counted.clients

@@ -128,7 +128,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
     few = replace(PROTOCOL, local_epsilon=5.0, clients_per_layer=6, eta_max=4)
     audit = audited_run(few, num_runs=300)
     assert audit.decided.state.history[-1].num_reports == 6
-    assert (audit.decided.query.layer, audit.decided.query.domain_size) == (1, 43)
+    assert (audit.decided.question.layer, audit.decided.question.domain_size) == (1, 43)
     assert set(claims(audit)) == {"clones", "blanket", "blanket, any domain"}
     assert 0.1 * min(claims(audit).values()) < audit.found.epsilon
     assert audit.found.epsilon <= min(claims(audit).values())
@@ -153,5 +153,5 @@ def test_a_run_without_a_randomizer_shows_its_clients_word():
 def test_layers_that_decide_nothing_are_passed_over():
     protocol = replace(PROTOCOL, skip_free_layers=False, eta_max=60)
     audit = audited_run(protocol, num_runs=40)
-    assert audit.decided.query.layer == 2
+    assert audit.decided.question.layer == 2
     assert audit.found.epsilon <= min(claims(audit).values())

@@ -123,10 +123,10 @@ def test_fewer_reports_in_one_layer_give_a_larger_epsilon_and_are_said(summaries
 
 
 class _LosesBlocks(InProcessExecutor):
-    """Drops the first block of every query, as a network might."""
+    """Drops the first block of every question, as a network might."""
 
-    def answer(self, query, progress=None):
-        yield self._worker.answer(query, range(1, query.cohort.num_blocks), progress)
+    def answer(self, question, progress=None):
+        yield self._worker.answer(question, range(1, question.cohort.num_blocks), progress)
 
 
 def test_blocks_that_a_run_drops_change_its_claims(summaries):
@@ -355,9 +355,9 @@ def test_a_trie_that_dies_early_does_not_forget_the_rounds_it_planned():
         def cohort_size(self, pass_index, layer):
             return 50 if layer == self.depth else super().cohort_size(pass_index, layer)
 
-        def keep(self, votes, noise, query):
-            kept, threshold = super().keep(votes, noise, query)
-            return (kept if query.layer < 3 else kept[:0]), threshold
+        def keep(self, votes, noise, question):
+            kept, threshold = super().keep(votes, noise, question)
+            return (kept if question.layer < 3 else kept[:0]), threshold
 
     protocol = DiesAfterThreeLayers(**vars(PROTOCOL))
     result = simulate(protocol, POPULATION, seed=1, delta=DELTA)

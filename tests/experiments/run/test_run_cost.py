@@ -13,8 +13,8 @@ from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import run as run_module
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
-from fedhh.queries.base import PrefixQuery
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.words.alphabet import Alphabet
@@ -94,7 +94,7 @@ def test_a_broadcast_is_counted_prefix_by_prefix_by_hand():
     # a, b; then aa, ab, ba; then abb. Three symbols, as a word may end.
     trie = PrefixTrie.all_of_length_one(3).extend(np.array([1, 2, 4])).extend(np.array([5]))
     words = np.ones((3, 4), dtype=np.uint16)
-    query = PrefixQuery(
+    question = PrefixQuestion(
         pass_index=1, layer=3, cohort=Cohort(start=0, size=9), alphabet=Alphabet.named("ab"),
         max_items=1, sampler="random", trie=trie, finished=words[:2], excluded=words[:1],
         oracle=OracleSpec(name="ss", epsilon=1.0),
@@ -102,4 +102,4 @@ def test_a_broadcast_is_counted_prefix_by_prefix_by_hand():
     symbol = math.log2(3)
     # A parent of two, or a sole one, takes a bit; one of three takes as much as a symbol.
     levels = 2 * (1 + symbol) + 3 * (1 + symbol) + 1 * (symbol + symbol)
-    assert query.download_bits == pytest.approx(levels + 3 * 4 * symbol)
+    assert question.download_bits == pytest.approx(levels + 3 * 4 * symbol)

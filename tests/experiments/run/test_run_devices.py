@@ -189,12 +189,12 @@ def test_such_a_question_is_the_same_whatever_was_answered():
     before = pem.initialize()
     last, asked = before, []
     for finished in fedhh.rounds(pem, POPULATION, seed=4):
-        asked.append((finished.query, last))
+        asked.append((finished.question, last))
         last = finished.state
-    for planned, (query, _) in zip(pem.plan.layers, asked, strict=True):
+    for planned, (question, _) in zip(pem.plan.layers, asked, strict=True):
         same = pem.ask(planned, before)
         assert (same.prefix_length, same.oracle, same.cohort) == (
-            query.prefix_length, query.oracle, query.cohort,
+            question.prefix_length, question.oracle, question.cohort,
         )  # fmt: skip
 
 

@@ -161,10 +161,10 @@ def test_a_run_that_fails_does_not_stop_its_neighbour(monkeypatch: pytest.Monkey
     drawn = Drawn(population=population(), error="", seconds=0.0)
     finish = LdpTrieHH.finish_round
 
-    def fails(self: LdpTrieHH, state: Any, query: Any, aggregate: Any) -> Any:
-        if self.sampler == "greedy" and query.layer == 2:
+    def fails(self: LdpTrieHH, state: Any, question: Any, aggregate: Any) -> Any:
+        if self.sampler == "greedy" and question.layer == 2:
             raise RuntimeError("lost")
-        return finish(self, state, query, aggregate)
+        return finish(self, state, question, aggregate)
 
     monkeypatch.setattr(LdpTrieHH, "finish_round", fails)
     failed, done = run_together(cells, drawn, ExecutionConfig(workers=0))

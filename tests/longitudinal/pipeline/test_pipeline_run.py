@@ -191,8 +191,8 @@ def test_what_crosses_to_the_server_names_no_device():
     seen = []
 
     class Listening(InProcessExecutor):
-        def answer(self, query, progress=None):
-            for answer in super().answer(query, progress):
+        def answer(self, question, progress=None):
+            for answer in super().answer(question, progress):
                 seen.append(answer.aggregate)
                 yield answer
 

@@ -1,4 +1,4 @@
-"""A query for plain words: for a curator whom those clients trust that it asks."""
+"""A question for plain words: for a curator whom those clients trust that it asks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from fedhh.hashing import StringKeys
-from fedhh.queries.base import SEED_BITS, ItemQuery, Messages
+from fedhh.questions.base import SEED_BITS, ItemQuestion, Messages
 from fedhh.words.trie import Codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlainWordsQuery(ItemQuery):
+class PlainWordsQuestion(ItemQuestion):
     """Asks each client for up to B of its words, as they are.
 
     Nothing is randomized: it is for clients who trust whoever counts. The answer's messages are

@@ -1,4 +1,4 @@
-"""Queries about the set of candidates that a client holds, answered with one report each.
+"""Questions about the set of candidates that a client holds, answered with one report each.
 
 Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE S&P;
 padding and sampling is from Qin et al. (2016), "Heavy hitter estimation over set-valued data with
@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
-from fedhh.queries.base import Query
+from fedhh.questions.base import Question
 from fedhh.words.trie import Codes
 
 Itemsets = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldSetQuery(Query):
+class HeldSetQuestion(Question):
     """Asks about the candidates that a client holds: those all of whose words it has.
 
     Attributes:
@@ -93,7 +93,7 @@ class HeldSetQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PaddedSampleQuery(HeldSetQuery):
+class PaddedSampleQuestion(HeldSetQuestion):
     """Asks for one candidate, drawn from the client's set after it is padded to L.
 
     A client with h candidates pads its set with L - h distinct dummies, if h is below L, and
@@ -124,7 +124,7 @@ class PaddedSampleQuery(HeldSetQuery):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SetSizeQuery(HeldSetQuery):
+class SetSizeQuestion(HeldSetQuestion):
     """Asks how many candidates a client holds: 0 to all of them.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Queries whose answers can be asked about any candidate later: they broadcast no candidates."""
+"""Questions whose answers can be asked about any candidate later: they broadcast no candidates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from fedhh.hashing import StringKeys
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.queries.base import SEED_BITS, Aggregate, ItemQuery, Tally
+from fedhh.questions.base import SEED_BITS, Aggregate, ItemQuestion, Tally
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -17,7 +17,7 @@ Parts = TypeVar("Parts", bound=StringParts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FragmentQuery(ItemQuery, Generic[Parts]):
+class FragmentQuestion(ItemQuestion, Generic[Parts]):
     """Asks for whole strings and, at a random position, for one fragment of each.
 
     A contribution is a record of two reports about one string, Apple (2017), Algorithm 9: the
@@ -87,7 +87,7 @@ class FragmentQuery(ItemQuery, Generic[Parts]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BlindPrefixQuery(ItemQuery):
+class BlindPrefixQuestion(ItemQuestion):
     """Asks for prefixes of one length, whatever they are.
 
     A word's prefix is its first symbols, filled up with the end symbol; a word longer than

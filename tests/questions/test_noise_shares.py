@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.queries.noise_shares import DiscreteLaplace, NoiseShares, Skellam, noise_of
+from fedhh.questions.noise_shares import DiscreteLaplace, NoiseShares, Skellam, noise_of
 from fedhh.testing.statistics import follows_distribution
 from fedhh.validation import InputError
 

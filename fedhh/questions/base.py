@@ -1,4 +1,4 @@
-"""What crosses the line between server and clients: queries down, aggregates up."""
+"""What crosses the line between server and clients: questions down, aggregates up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec, make_oracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
-from fedhh.queries.cohort import Cohort
+from fedhh.questions.cohort import Cohort
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -25,7 +25,7 @@ Messages = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Query(ABC):
+class Question(ABC):
     """What a server broadcasts in a round; `fedhh.clients.answers.registry` answers each kind.
 
     Attributes:
@@ -79,8 +79,8 @@ class Query(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ItemQuery(Query):
-    """A query to which a client contributes some of its items, each by itself.
+class ItemQuestion(Question):
+    """A question to which a client contributes some of its items, each by itself.
 
     Attributes:
         sampler: How a client with more than B values chooses: "random" or "greedy" (Gboard paper,
@@ -91,7 +91,7 @@ class ItemQuery(Query):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PrefixQuery(ItemQuery):
+class PrefixQuestion(ItemQuestion):
     """A broadcast that asks for one more symbol after kept prefixes.
 
     Candidate values, in order: ``prefix * A + symbol`` for every prefix of the trie's last level
@@ -174,7 +174,7 @@ class PrefixQuery(ItemQuery):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WordVoteQuery(PrefixQuery):
+class WordVoteQuestion(PrefixQuestion):
     """Asks each client for one plain vote: the prefix of one of its words.
 
     The client draws one of its words, each with the chance of its share of the client's typing,
@@ -192,12 +192,12 @@ class Aggregate:
     """What the server learns of a round, or of a part of it: exact integers, merged in any order.
 
     Attributes:
-        tally: ``(query.tally_size,) int64``; for a `PrefixQuery`, support counts of all values, by
+        tally: ``(question.tally_size,) int64``; for a `PrefixQuestion`, support counts of all values, by
             reports or by clients, see ``votes_per_client`` there.
         num_reports: Reports behind them, dummies included.
         num_clients: Clients that answered.
-        messages: The reports themselves, first axis one per report (or, where a query says so, one
-            per distinct report of a block), where a query asks for them and not only for their
+        messages: The reports themselves, first axis one per report (or, where a question says so, one
+            per distinct report of a block), where a question asks for them and not only for their
             sum; their order follows the merges and must not matter.
     """
 
@@ -206,12 +206,12 @@ class Aggregate:
     num_clients: int
     messages: Messages | None = None
 
-    def check_answers(self, query: Query) -> None:
-        """Raise ValueError unless the tally has the length of one that answers a query."""
-        if len(self.tally) != query.tally_size:
+    def check_answers(self, question: Question) -> None:
+        """Raise ValueError unless the tally has the length of one that answers a question."""
+        if len(self.tally) != question.tally_size:
             raise ValueError(
-                f"Expected a tally of {query.tally_size} numbers for pass {query.pass_index + 1}, "
-                f"layer {query.layer}, got {len(self.tally)}."
+                f"Expected a tally of {question.tally_size} numbers for pass {question.pass_index + 1}, "
+                f"layer {question.layer}, got {len(self.tally)}."
             )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A small query of each kind, about words over six letters."""
+"""A small question of each kind, about words over six letters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
-from fedhh.queries.base import PrefixQuery, Query, WordVoteQuery
-from fedhh.queries.blooms import BloomQuery, NgramQuery
-from fedhh.queries.cohort import Cohort
-from fedhh.queries.noise_shares import DiscreteLaplace
-from fedhh.queries.plain_words import PlainWordsQuery
-from fedhh.queries.sets import PaddedSampleQuery, SetSizeQuery, singletons
-from fedhh.queries.sketches import BlindPrefixQuery, FragmentQuery
-from fedhh.queries.sums import SecretSharedQuery, SecureSumQuery
+from fedhh.questions.base import PrefixQuestion, Question, WordVoteQuestion
+from fedhh.questions.blooms import BloomQuestion, NgramQuestion
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.noise_shares import DiscreteLaplace
+from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion, singletons
+from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
+from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import PrefixTrie
@@ -61,42 +61,42 @@ def bloom_reports(bits: int, hashes: int, cohorts: int, epsilon: float) -> Bloom
     )
 
 
-QUERIES: dict[type[Query], Query] = {
+QUERIES: dict[type[Question], Question] = {
     each.__class__: each
     for each in (
-        PrefixQuery(**{**_PREFIXES, "oracle": OracleSpec(name="ss", epsilon=2.0)}),
-        WordVoteQuery(**_PREFIXES),
-        SecureSumQuery(**_PREFIXES, noise=DiscreteLaplace(std=4.0), modulus=1 << 20),
-        SecretSharedQuery(**_PREFIXES, noise=DiscreteLaplace(std=4.0)),
-        PlainWordsQuery(**_ITEMS, longest_word=LONGEST, hash_seed=1),
-        FragmentQuery(
+        PrefixQuestion(**{**_PREFIXES, "oracle": OracleSpec(name="ss", epsilon=2.0)}),
+        WordVoteQuestion(**_PREFIXES),
+        SecureSumQuestion(**_PREFIXES, noise=DiscreteLaplace(std=4.0), modulus=1 << 20),
+        SecretSharedQuestion(**_PREFIXES, noise=DiscreteLaplace(std=4.0)),
+        PlainWordsQuestion(**_ITEMS, longest_word=LONGEST, hash_seed=1),
+        FragmentQuestion(
             **_ITEMS,
             puzzle=_PUZZLE,
             word_oracle=_SKETCH,
             fragment_oracle=OracleSpec(name="oue", epsilon=2.0),
         ),
-        BlindPrefixQuery(
+        BlindPrefixQuestion(
             **_ITEMS, prefix_length=3, longest_word=LONGEST, oracle=_SKETCH, hash_seed=1
         ),
-        BloomQuery(
+        BloomQuestion(
             **_ITEMS,
             longest_word=LONGEST,
             reports=bloom_reports(bits=32, hashes=2, cohorts=4, epsilon=2.0),
             name_seed=2,
         ),
-        NgramQuery(
+        NgramQuestion(
             **_ITEMS,
             puzzle=replace(_PUZZLE, num_puzzles=1),
             words=bloom_reports(bits=32, hashes=2, cohorts=4, epsilon=2.0),
             ngrams=bloom_reports(bits=4, hashes=1, cohorts=3, epsilon=2.0),
         ),
-        PaddedSampleQuery(**_SET, padded_size=3),
-        SetSizeQuery(**_SET),
+        PaddedSampleQuestion(**_SET, padded_size=3),
+        SetSizeQuestion(**_SET),
     )
 }
 """By kind."""
 
 
-def query_of(kind: type[Query], **changes: object) -> Any:
-    """Return the query of a kind, with some of its fields changed."""
+def question_of(kind: type[Question], **changes: object) -> Any:
+    """Return the question of a kind, with some of its fields changed."""
     return replace(QUERIES[kind], **changes)

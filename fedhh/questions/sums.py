@@ -1,4 +1,4 @@
-"""Queries whose answer is a sum of plain votes with integer noise, and nothing else."""
+"""Questions whose answer is a sum of plain votes with integer noise, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.queries.base import Aggregate, PrefixQuery, Tally
-from fedhh.queries.noise_shares import NoiseShares
+from fedhh.questions.base import Aggregate, PrefixQuestion, Tally
+from fedhh.questions.noise_shares import NoiseShares
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisySumQuery(PrefixQuery):
+class NoisySumQuestion(PrefixQuestion):
     """Asks for the number of votes of each candidate, to which noise has been added.
 
     Nobody sees less than the noisy sum over the cohort. The dummy is not counted: a client with
@@ -35,7 +35,7 @@ class NoisySumQuery(PrefixQuery):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SecureSumQuery(NoisySumQuery):
+class SecureSumQuestion(NoisySumQuestion):
     """Asks for a sum modulo M of the clients' vectors, each with a share of the noise in it.
 
     A share is one of as many as the cohort has clients. Of a client that drops out, vote and share
@@ -66,7 +66,7 @@ class SecureSumQuery(NoisySumQuery):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SecretSharedQuery(NoisySumQuery):
+class SecretSharedQuestion(NoisySumQuestion):
     """Asks two servers how many of the uploaded words begin with each candidate.
 
     A client chooses B of its words before the first layer and uploads each once, in two secret

@@ -1,4 +1,4 @@
-"""Queries answered with Bloom filters: about whole words, and about their n-grams, too.
+"""Questions answered with Bloom filters: about whole words, and about their n-grams, too.
 
 Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
 ordinal response", CCS; for n-grams Fanti, Pihur, Erlingsson (2016), "Building a RAPPOR with the
@@ -17,12 +17,12 @@ import numpy as np
 from fedhh.hashing import Keys, StringKeys
 from fedhh.oracles.base import Tally, Values
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.queries.base import SEED_BITS, ItemQuery
+from fedhh.questions.base import SEED_BITS, ItemQuestion
 from fedhh.words.puzzle import FragmentPuzzle
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BloomQuery(ItemQuery):
+class BloomQuestion(ItemQuestion):
     """Asks for words, whatever they are, one report of a Bloom filter for each.
 
     A word with other symbols, or with more than ``longest_word``, is left out. A contribution with
@@ -63,7 +63,7 @@ class BloomQuery(ItemQuery):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NgramQuery(ItemQuery):
+class NgramQuestion(ItemQuestion):
     """Asks for words, padded to one length, as records of three reports of RAPPOR's.
 
     A record is a report about the whole string, a uniformly random pair of positions, and a report
