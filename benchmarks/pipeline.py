@@ -20,10 +20,9 @@ from fedhh.longitudinal.aggregation.sums import SketchSums
 from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
 from fedhh.longitudinal.devices.worker import DayDiagnostics, DeviceWorker
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.records import OracleRecords, RecordQuestion
+from fedhh.longitudinal.records import DayQuestion, OracleRecords
 from fedhh.oracles import CountMeanSketch, OracleSpec
 from fedhh.questions.cohort import Cohort
-from fedhh.words.alphabet import Alphabet
 
 DEVICES, EPSILON, VALUES = 50_000, 4.0, 2_600
 SKETCH: dict[str, str | int | float] = {"num_hashes": 65_536, "num_cells": 1024}
@@ -49,14 +48,11 @@ def measure_devices() -> dict[str, object]:
     def live() -> None:
         nonlocal day, sent, made
         day += 1
-        question = RecordQuestion(
-            pass_index=0,
-            layer=day,
+        question = DayQuestion(
             cohort=Cohort(start=0, size=DEVICES),
-            alphabet=Alphabet.named("lower"),
-            max_items=1,
-            sampler="random",
             use_case="emoji",
+            use_case_index=0,
+            day=day - 1,
             form=form,
         )
         answer = worker.answer(question, range(question.cohort.num_blocks))

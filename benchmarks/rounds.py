@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numba
 import numpy as np
 
 from benchmarks.measuring import Rows, benchmark, medians
-from fedhh.clients.answers.base import WordValues
-from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
-from fedhh.clients.answers.registry import make_answerer
-from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles import SubsetSelection, make_oracle
-from fedhh.questions.base import Aggregate, PrefixQuestion
+from fedhh.questions.channel import Answering
+from fedhh.questions.clients import Coins, Held
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import VoteQuestion
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -64,7 +64,7 @@ def add_drawn(table: np.ndarray, num_votes: int, state: np.ndarray) -> None:
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
-def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
+def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
     """Yield the layers of the preset gboard-random-one-pass.
 
     Which prefixes go on is decided as for all clients of the layer: the noise-free counts of one
@@ -80,12 +80,12 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
     worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
     rng = np.random.default_rng(0)
     state = protocol.initialize()
-    while isinstance(question := protocol.next_question(state), PrefixQuestion):
+    while (question := protocol.next_question(state)) is not None:
         yield "gboard, virtual", population, words, question
-        asked = worker.answer(NoiseFreeQuestion.of(question, question.cohort), [0]).aggregate
+        asked = worker.answer(replace(question, counts_only=True), [0]).aggregate
         held = asked.tally * (question.cohort.size / asked.num_clients)
         num_reports = question.cohort.size * question.max_items
-        oracle = make_oracle(question.oracle, question.domain_size)
+        oracle = make_oracle(question.channel.oracle, question.domain_size)
         assert isinstance(oracle, SubsetSelection)
         p, q = oracle.p, oracle.q
         mean = held * p + (num_reports - held) * q
@@ -99,7 +99,7 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
         state = protocol.finish_round(state, question, aggregate)
 
 
-def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
+def chat() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
     """Yield the layers of the default's setting, with the clients of one block."""
     protocol = LdpTrieHH(
         clients_per_layer=BLOCK, depth=15, passes=1, eta_max=1_000, max_items=10,
@@ -112,24 +112,25 @@ def chat() -> Iterator[tuple[str, Population, WordMatcher, PrefixQuestion]]:
 
 
 def measure(
-    name: str, population: Population, words: WordMatcher, question: PrefixQuestion
+    name: str, population: Population, words: WordMatcher, question: VoteQuestion
 ) -> dict[str, Any]:
     """Return one layer's row."""
     clients = np.arange(BLOCK) + question.cohort.start
-    oracle = make_oracle(question.oracle, question.domain_size)
+    oracle = make_oracle(question.channel.oracle, question.domain_size)
     started = time.thread_time()
-    answerer = make_answerer(question, words, 0)
+    answering = Answering(question, words, 0)
     matching = time.thread_time() - started
-    word_values = WordValues.of(words.prefix_values(question))
-    coded = CodedMatcher(question)
+    known = question.names.known(words, question.alphabet)
+    coded = question.names.coded(words, question.alphabet)
     rows = population.block(clients)
+    coins = Coins(seed=0, pass_index=question.pass_index, layer=question.layer, block=0)
 
     def choose() -> Any:
-        choices = answerer.choices(rows, 0, word_values, coded.values(rows.coded))
-        return choose_contributions(*choices)[0]
+        held = Held(rows=rows, known=known, coded=coded(rows.coded).values)
+        return question.choice.say(question, held, coins).values
 
     chosen = choose()
-    chosen[chosen < 0] = question.dummy
+    chosen[chosen < 0] = question.names.nothing
     values = chosen.ravel()
     rng = np.random.default_rng(0)
     tally = np.zeros(question.tally_size, dtype=np.int64)
@@ -141,7 +142,7 @@ def measure(
             lambda: population.block(clients),
             choose,
             lambda: oracle.aggregate(values=values, rng=rng, out=tally),
-            lambda: answerer.add_block(population.block(clients), 0, tally),
+            lambda: answering.add_block(population.block(clients), 0, tally),
             lambda: add_drawn(tally, num_votes, state),
         ]
     )

@@ -30,7 +30,8 @@ import ray
 from benchmarks.measuring import ROUNDS, Family, Rows, benchmark, cluster_of
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Aggregate, Answer, Diagnostics
+from fedhh.questions.answer import Answer, Diagnostics
+from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor

@@ -25,7 +25,7 @@ of it; everything else may change in any release:
 * `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it
 * `fedhh.oracles.post_processing`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
-* `fedhh.questions.base`: what a protocol asks, and what comes back
+* `fedhh.questions.question`: what a protocol asks, and what comes back
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them

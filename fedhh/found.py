@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.base import Question
+from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
@@ -81,7 +81,7 @@ class Found:
     @classmethod
     def in_round(
         cls,
-        question: Question,
+        question: AnyQuestion,
         codes: Codes,
         *,
         num_clients: int = 0,

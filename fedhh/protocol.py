@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fedhh.found import Discoveries, Found
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.questions.base import Aggregate, PrefixQuestion, Question
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 State = TypeVar("State")
-QuestionType = TypeVar("QuestionType", bound=Question)
+QuestionType = TypeVar("QuestionType", bound=AnyQuestion)
 
 KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
@@ -100,10 +100,10 @@ class Heard(Generic[State]):
         num_kept: Candidates kept.
         num_candidates: Candidates that it judged.
         found: Words that the round found, or that it made candidates of the validation round.
-        kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of a
-            `PrefixQuestion`; or ``(k, width) uint16`` codes of prefixes where the server listed the
+        kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of
+            `TrieNames`; or ``(k, width) uint16`` codes of prefixes where the server listed the
             candidates itself. None where no round extends prefixes.
-        posterior: ``(c,) float32``: by what the first c candidates of a `PrefixQuestion` are kept,
+        posterior: ``(c,) float32``: by what the first c candidates of a `TrieNames` are kept,
             where that is the posterior probability that enough clients hold each; NaN where it is
             not computed. None for another rule.
         threshold: See `RoundSummary`; so are all others.
@@ -152,8 +152,8 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the
-    question, or skips the round, and `hear` digests the answers. What is claimed of a run comes from
-    the plan, and the loop refuses a question that is not in it.
+    question, or skips the round, and `hear` digests the answers. What is claimed of a run comes
+    from the plan, and the loop refuses a question that is not in it.
 
     Subclasses are frozen dataclasses of settings, see `fedhh.settings`. There is no I/O, no
     randomness and no client in here, and a `RunState` says all that is needed to go on: a run can
@@ -294,13 +294,13 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """Return the state before the first question."""
         return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
-    def next_question(self, run: RunState[State]) -> Question | None:
+    def next_question(self, run: RunState[State]) -> AnyQuestion | None:
         """Return what to broadcast next, or None when the discovery is over."""
         questions = (self.question_of(planned, run) for planned in self.plan.layers[run.place :])
         return next((question for question in questions if question is not None), None)
 
     def finish_round(
-        self, run: RunState[State], question: Question, aggregate: Aggregate
+        self, run: RunState[State], question: AnyQuestion, aggregate: Aggregate
     ) -> RunState[State]:
         """Return the state after the answers to a question.
 
@@ -317,7 +317,7 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         summary = RoundSummary(
             pass_index=question.pass_index,
             layer=question.layer,
-            num_prefixes=question.num_prefixes if isinstance(question, PrefixQuestion) else 0,
+            num_prefixes=question.names.num_prefixes,
             num_candidates=heard.num_candidates,
             domain_size=question.domain_size or planned.largest_domain,
             num_clients=aggregate.num_clients,
@@ -342,7 +342,7 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
             history=(*run.history, summary),
         )
 
-    def place_of(self, question: Question, run: RunState[State]) -> int:
+    def place_of(self, question: AnyQuestion, run: RunState[State]) -> int:
         """Return which round of the plan a question is of.
 
         Raises:
@@ -352,12 +352,12 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         place = plan.layers.index(plan.planned(question.pass_index, question.layer))
         if place < run.place:
             raise InputError(
-                f"Expected each round once, got pass {question.pass_index + 1}, layer {question.layer} "
-                "again: its clients would be asked twice, with the same coins."
+                f"Expected each round once, got pass {question.pass_index + 1}, layer "
+                f"{question.layer} again: its clients would be asked twice, with the same coins."
             )
         return place
 
-    def question_of(self, planned: PlannedRound, run: RunState[State]) -> Question | None:
+    def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
         """Return the question of a planned round; see `ask`."""
         return self.ask(planned, run)
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import ClientBlock, StoredPopulation
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.questions.clients import ClientBlock
 
 
 class Recording:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.accounting import AuditResult, Guarantee, audit_epsilon
-from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.protocol import AnyProtocol
+from fedhh.questions.matching import WordMatcher
 from fedhh.random import Stream, generator
 from fedhh.simulation.engine import Round, rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -51,7 +51,9 @@ def audit_run(
     """
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     pilot = _first_that_decides(protocol, population, seed)
-    values = WordMatcher(population.lexicon).prefix_values(pilot.question)
+    values = WordMatcher(population.lexicon).prefix_values(
+        pilot.question.names, pilot.question.alphabet
+    )
     spelled = np.flatnonzero(values >= 0)
     holders = np.bincount(values[spelled], weights=population.word_clients[spelled])
     ordered = spelled[np.argsort(holders[values[spelled]], kind="stable")]

@@ -15,11 +15,15 @@ import numpy.typing as npt
 from fedhh.accounting import AuditResult, audit_epsilon
 from fedhh.accounting.guess_audit import audit_guesses
 from fedhh.accounting.report_scores import ShownReports
-from fedhh.clients.populations.population import ClientBlock, Population
+from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Question
+from fedhh.questions.reports import Reports
 from fedhh.random import Stream, generator
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -54,20 +58,23 @@ class AuditedVotes:
         """
         alphabet = Alphabet(symbols="".join(_WORDS))
         words = _WORDS[: min(2, domain_size - 1)]
-        self._question = PrefixQuestion(
+        names = TrieNames(
+            trie=PrefixTrie(alphabet_size=domain_size - 1 - len(words)),
+            finished=alphabet.encode(words, width=2),
+            excluded=np.zeros((0, 2), dtype=np.uint16),
+        )
+        self._question = Question(
             pass_index=0,
             layer=1,
             cohort=_RunsOfOneLayer(start=0, size=_MOST_CLIENTS, num_reports=num_reports),
             alphabet=alphabet,
             max_items=1,
-            sampler="greedy",
-            trie=PrefixTrie(alphabet_size=domain_size - 1 - len(words)),
-            finished=alphabet.encode(words, width=2),
-            excluded=np.zeros((0, 2), dtype=np.uint16),
-            oracle=spec,
+            names=names,
+            choice=SampleB(sampler="greedy"),
+            channel=Reports.on(names, spec),
         )
-        first = self._question.num_extensions
-        self.values = np.array([*range(first, first + len(words)), self._question.dummy])
+        first = names.num_extensions
+        self.values = np.array([*range(first, first + len(words)), names.nothing])
         word = words[holds] if holds < len(words) else None
         self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
         self._next_run = 0
@@ -75,7 +82,8 @@ class AuditedVotes:
     def tally(self) -> npt.NDArray[np.int64]:
         """Return the ``(domain_size,)`` votes of another run."""
         run, self._next_run = self._next_run, self._next_run + 1
-        return self._worker.answer(self._question, [run]).aggregate.tally
+        answer = self._worker.answer(self._question, [run])
+        return self._question.channel.support(self._question, answer.aggregate)
 
     def differences(self, num_runs: int) -> npt.NDArray[np.float64]:
         """Return ``(num_runs,)``: votes for the first value, less those for the second."""

@@ -16,8 +16,9 @@ from fedhh.clients.exact_tally import ScaledProgress
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
 from fedhh.devices import CheckedIn, CheckIns, Devices, Presence, check_ins
-from fedhh.questions.base import Answer, Attendance, Question
+from fedhh.questions.answer import Answer, Attendance
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import AnyQuestion
 from fedhh.simulation.executor import Executor, Progress
 
 
@@ -56,7 +57,7 @@ class AttendanceExecutor(Executor):
         self._devices = devices
         self._seed = seed
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers of those that are there; the first says how many they are.
 
         Raises:

@@ -1,10 +1,10 @@
 """Aggregate-level sampling with the exact joint distribution: the way to cohorts of any size.
 
 Clients choose their contributions as ever, but nobody randomizes them: workers bring noise-free
-counts of what clients would report, and the whole tally is drawn from these, see
-`fedhh.clients.answers.sampling`. The distribution of the tally, given the contributions, is that of
-reports, dependence between values included. This is a simulator's way, never a device's; so it
-lives on the clients' side of the trust boundary, and what leaves it is the tally.
+counts of what clients would report, and the whole tally is drawn from these (`Channel.sample`). The
+distribution of the tally, given the contributions, is that of reports, dependence between values
+included. This is a simulator's way, never a device's; so it lives on the clients' side of the trust
+boundary, and what leaves it is the tally.
 
 Of a cohort whose devices are not all there, the counts are of those that are.
 
@@ -21,14 +21,12 @@ from functools import reduce
 
 import numpy as np
 
-from fedhh.clients.answers.sampling import (
-    NoiseFreeQuestion,
-    can_sample,
-    nanoseconds_saved,
-    sample_tally,
-)
-from fedhh.questions.base import Aggregate, Answer, PrefixQuestion, Question, Tally
+from fedhh.questions.answer import Answer
+from fedhh.questions.channel import Channel
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Aggregate, AnyQuestion, Tally
+from fedhh.questions.reports import VoteQuestion
+from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.validation import InputError, require_at_least
 
@@ -80,7 +78,7 @@ class ExactTallyExecutor(Executor):
         self._always = always
         self._drawn_clients = drawn_clients
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers for the whole cohort: one, if its tally is sampled.
 
         Raises:
@@ -91,26 +89,27 @@ class ExactTallyExecutor(Executor):
         else:
             yield from self._executor.answer(question, progress)
 
-    def _is_sampled(self, question: Question) -> bool:
+    def _is_sampled(self, question: AnyQuestion) -> bool:
         scaled = self._drawn_clients is not None and self._drawn_clients < question.cohort.size
         require_sampling(question, always=self._always, scaled=scaled)
         if self._always or scaled:
             return True
-        return can_sample(question) and nanoseconds_saved(question) > 0
+        channel: Channel = question.channel
+        num_reports = question.cohort.size * question.max_items
+        return channel.can_sample and channel.nanoseconds_saved(num_reports) > 0
 
-    def _sample(self, question: Question, progress: Progress | None) -> Answer:
+    def _sample(self, question: AnyQuestion, progress: Progress | None) -> Answer:
         cohort = question.cohort
         drawn = replace(cohort, size=min(cohort.size, self._drawn_clients or cohort.size))
         scale = cohort.size / drawn.size
         if progress is not None and scale > 1:
             progress = ScaledProgress(listener=progress, scale=scale)
-        asked = NoiseFreeQuestion.of(question, drawn)
+        asked = replace(question, cohort=drawn, counts_only=True)
         answer = reduce(Answer.merge, self._executor.answer(asked, progress))
         diagnostics = replace(answer.diagnostics, is_sampled=True)
         counts, num_reports = answer.aggregate.tally, answer.aggregate.num_reports
         num_clients = answer.aggregate.num_clients
         if drawn.size < cohort.size:
-            assert isinstance(question, PrefixQuestion)
             present, num_clients = num_clients, _answers(cohort)
             if not present:
                 raise InputError(
@@ -121,11 +120,17 @@ class ExactTallyExecutor(Executor):
             counts, num_reports = _scaled(counts, question, num_clients, scale)
             diagnostics = replace(
                 diagnostics,
-                num_dummies=int(counts[question.dummy]),
+                num_dummies=int(counts[question.channel.nothing]),
                 num_clients_with_items=round(diagnostics.num_clients_with_items * scale),
             )
+
+        def rng_of(part: int) -> np.random.Generator:
+            path = (question.pass_index, question.layer, part)
+            return generator(self._seed, Stream.TALLY, *path)
+
+        # In one place: that takes a second where all reports take a minute of all workers.
         aggregate = Aggregate(
-            tally=sample_tally(question, counts, seed=self._seed),
+            tally=question.channel.sample(counts, rng_of),
             num_reports=num_reports,
             num_clients=num_clients,
         )
@@ -135,7 +140,7 @@ class ExactTallyExecutor(Executor):
         self._executor.close()
 
 
-def require_sampling(question: Question, *, always: bool, scaled: bool) -> None:
+def require_sampling(question: AnyQuestion, *, always: bool, scaled: bool) -> None:
     """Raise InputError if a question is to be answered without reports, and cannot be.
 
     Args:
@@ -143,17 +148,22 @@ def require_sampling(question: Question, *, always: bool, scaled: bool) -> None:
         always: Whether every tally is to be sampled.
         scaled: Whether fewer clients are to be drawn than the cohort has.
     """
-    if scaled and not (type(question) is PrefixQuestion and can_sample(question)):
+    if scaled and not question.channel.can_scale:
         raise InputError(
-            f"Expected simulation.drawn_clients = 'all' for a {type(question).__name__}, got fewer "
+            f"Expected simulation.drawn_clients = 'all' for {_kind(question)}, got fewer "
             f"than its cohort of {question.cohort.size:,}: its counts cannot be scaled up."
         )
-    if always and not can_sample(question):
+    if always and not question.channel.can_sample:
         raise InputError(
-            f"Expected simulation.fidelity 'auto' or 'per-report' for a {type(question).__name__} "
+            f"Expected simulation.fidelity 'auto' or 'per-report' for {_kind(question)} "
             "with its oracle, got 'exact-tally': the joint distribution of its tally is not known, "
             "so that it cannot be sampled."
         )
+
+
+def _kind(question: AnyQuestion) -> str:
+    """Return what a user calls the question's channel."""
+    return type(question.channel).__name__
 
 
 def _answers(cohort: Cohort) -> int:
@@ -162,13 +172,13 @@ def _answers(cohort: Cohort) -> int:
 
 
 def _scaled(
-    drawn: Tally, question: PrefixQuestion, num_clients: int, scale: float
+    drawn: Tally, question: VoteQuestion, num_clients: int, scale: float
 ) -> tuple[Tally, int]:
-    counts = np.rint(drawn * scale).astype(np.int64)
+    counts, nothing = np.rint(drawn * scale).astype(np.int64), question.names.nothing
     if not question.pad:
         return counts, int(counts.sum())
     # Every client that answers sends exactly B reports, so the dummies make up for rounding.
     num_reports = num_clients * question.max_items
-    real = int(counts.sum() - counts[question.dummy])
-    counts[question.dummy] = max(num_reports - real, 0)
+    real = int(counts.sum() - counts[nothing])
+    counts[nothing] = max(num_reports - real, 0)
     return counts, int(counts.sum())

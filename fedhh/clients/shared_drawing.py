@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from fedhh.clients.answers.joint import JointQuestion, can_join
+from fedhh.clients.joint import JointQuestion, can_join
 from fedhh.plugin_errors import naming_plugins
-from fedhh.questions.base import Answer, Question
+from fedhh.questions.answer import Answer
+from fedhh.questions.question import AnyQuestion
 from fedhh.simulation.executor import Executor, Progress
 
 
@@ -17,7 +18,7 @@ from fedhh.simulation.executor import Executor, Progress
 class _Asked:
     """A run's question, and what came of it."""
 
-    question: Question
+    question: AnyQuestion
     progress: Progress | None
     answer: Answer | None = None
     error: BaseException | None = None
@@ -55,7 +56,7 @@ class SharedDrawing:
         self._turn.notify_all()
         self._turn.release()
 
-    def ask(self, number: int, question: Question, progress: Progress | None) -> Answer:
+    def ask(self, number: int, question: AnyQuestion, progress: Progress | None) -> Answer:
         """Return the answer to a run's question, while the other runs have their turns."""
         mine = self._asked[number] = _Asked(question=question, progress=progress)
         # Whoever finds that all have asked does the asking; the others wake up to their answers.
@@ -98,7 +99,7 @@ class SharedDrawing:
 
         if len(group) == 1:
             return [reduce(Answer.merge, self._executor.answer(group[0].question, progress))]
-        joint = JointQuestion.of([asked.question for asked in group])
+        joint = JointQuestion(questions=tuple(asked.question for asked in group))
         return joint.split(reduce(Answer.merge, self._executor.answer(joint, progress)))
 
 
@@ -113,7 +114,7 @@ class _Run(Executor):
         self._shared.begin()
         return self
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         yield self._shared.ask(self._number, question, progress)
 
     def close(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Question
+from fedhh.questions.reports import Reports
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -21,17 +25,20 @@ def warm_up() -> None:
     Modules and compiled kernels that this loads need no loading later; nothing else stays.
     """
     symbols = Alphabet.named("lower")
-    question = PrefixQuestion(
+    names = TrieNames(
+        trie=PrefixTrie.all_of_length_one(symbols.size),
+        finished=np.zeros((1, 3), dtype=np.uint16),
+        excluded=np.zeros((0, 3), dtype=np.uint16),
+    )
+    question = Question(
         pass_index=0,
         layer=1,
         cohort=Cohort(start=0, size=1),
         alphabet=symbols,
         max_items=1,
-        sampler="random",
-        trie=PrefixTrie.all_of_length_one(symbols.size),
-        finished=np.zeros((1, 3), dtype=np.uint16),
-        excluded=np.zeros((0, 3), dtype=np.uint16),
-        oracle=OracleSpec(name="ss", epsilon=1.0),
+        names=names,
+        choice=SampleB(sampler="random"),
+        channel=Reports.on(names, OracleSpec(name="ss", epsilon=1.0)),
     )
     population = StoredPopulation(
         name="warm-up",
@@ -41,5 +48,5 @@ def warm_up() -> None:
         counts=np.array([1]),
     )
     worker = ClientWorker(population, seed=0)
-    for asked in (question, NoiseFreeQuestion.of(question, question.cohort)):
+    for asked in (question, replace(question, counts_only=True)):
         worker.answer(asked, [0])

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answers.base import Answerer
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.registry import make_answerer
+from fedhh.clients.joint import JointAnswering, JointQuestion
 from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
-from fedhh.questions.base import Aggregate, Answer, Question
+from fedhh.questions.answer import Answer
+from fedhh.questions.channel import Answering, Channel
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.question import Aggregate, AnyQuestion, Messages
 from fedhh.simulation.executor import Progress
 
 _MESSAGES_AT_ONCE = 64
@@ -41,13 +42,13 @@ class ClientWorker:
         self._counts = counts
         self._seed = seed
         self._words = WordMatcher(population.lexicon)
-        self._question: Question | None = None
-        self._answerer: Answerer | None = None
+        self._question: AnyQuestion | JointQuestion | None = None
+        self._answering: Answering | JointAnswering | None = None
         self._order = ClientOrder(population, seed=seed)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is made of the population's words stays here: each node makes it of its own.
-        return {**self.__dict__, "_words": None, "_question": None, "_answerer": None}
+        return {**self.__dict__, "_words": None, "_question": None, "_answering": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -55,7 +56,7 @@ class ClientWorker:
 
     def answer(
         self,
-        question: Question,
+        question: AnyQuestion | JointQuestion,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
@@ -69,7 +70,7 @@ class ClientWorker:
             progress: Called with the number of clients after each block.
             onto: An earlier answer to the question, see `fedhh.simulation.executor.Worker`.
         """
-        answerer = self._answerer_of(question)
+        answering = self._answering_of(question)
         before = onto or Answer(aggregate=Aggregate.empty(question.tally_size))
         tally = before.aggregate.tally
         reports, clients_asked = before.aggregate.num_reports, before.aggregate.num_clients
@@ -81,18 +82,18 @@ class ClientWorker:
         if self._counts and is_whole:
             counter = self._population.counter(diagnostics.counted)
         for block in blocks:
-            clients = self._answering(question.cohort, block)
+            clients = self._who_answers(question.cohort, block)
             if not len(clients):
                 continue
             rows = self._population.block(clients)
             if counter is not None:
                 counter.add(rows)
-            counts = answerer.add_block(rows, block, tally)
+            counts = answering.add_block(rows, block, tally)
             reports += counts.num_reports
             clients_asked += len(clients) - counts.num_lost
             messages.append(counts.messages)
             if len(messages) > _MESSAGES_AT_ONCE:
-                messages = [answerer.merged(messages)]
+                messages = [_merged(question, messages)]
             diagnostics = replace(
                 diagnostics,
                 num_dummies=diagnostics.num_dummies + counts.num_dummies,
@@ -105,21 +106,34 @@ class ClientWorker:
             tally=tally,
             num_reports=reports,
             num_clients=clients_asked,
-            messages=answerer.merged(messages),
+            messages=_merged(question, messages),
         )
         if counter is not None:
             diagnostics = replace(diagnostics, counted=counter.counted)
         return Answer(aggregate=aggregate, diagnostics=diagnostics)
 
-    def _answerer_of(self, question: Question) -> Answerer:
-        if self._question is not question or self._answerer is None:
-            self._answerer = make_answerer(question, self._words, self._seed)
+    def _answering_of(self, question: AnyQuestion | JointQuestion) -> Answering | JointAnswering:
+        if self._question is not question or self._answering is None:
             self._question = question
-        return self._answerer
+            if isinstance(question, JointQuestion):
+                each = [Answering(one, self._words, self._seed) for one in question.questions]
+                self._answering = JointAnswering(question, each)
+            else:
+                self._answering = Answering(question, self._words, self._seed)
+        return self._answering
 
-    def _answering(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
+    def _who_answers(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
         """Return ``(n,) int64``: the numbers of a block's clients that answer."""
         clients = self._order.clients(cohort, block)
         if cohort.presence is None:
             return clients
         return clients[cohort.presence.is_there(clients, block, seed=self._seed)]
+
+
+def _merged(
+    question: AnyQuestion | JointQuestion, messages: Sequence[Messages | None]
+) -> Messages | None:
+    if isinstance(question, JointQuestion):
+        return None
+    channel: Channel = question.channel
+    return channel.merged(question, messages)

@@ -1,6 +1,6 @@
 """Coded words in a trie: their candidate values straight from their numbers, without a string.
 
-`fedhh.clients.populations.strings.coded_words` says how a number is spelled. Few coded words stay
+`fedhh.words.coded_words` says how a number is spelled. Few coded words stay
 in a trie for long, so a word is spelled only as far as it is followed.
 """
 

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
-from fedhh.questions.base import ItemQuestion, Messages
-from fedhh.questions.sketches import FragmentQuestion
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Messages
+from fedhh.questions.records import RecordQuestion
 from fedhh.words.puzzle import FragmentPuzzle
 
 Numbers = npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ class OracleRecords(RecordForm):
 class FragmentRecords(RecordForm):
     """Records of words for SFP, as its question asks for them: Apple (2017), Algorithm 9."""
 
-    question: FragmentQuestion[FragmentPuzzle]
+    question: RecordQuestion[FragmentPuzzle]
 
     @property
     def epsilon(self) -> float:
@@ -109,34 +110,27 @@ class FragmentRecords(RecordForm):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordQuestion(ItemQuestion):
+class DayQuestion:
     """Has devices go through one day of one use case, and takes what they send.
 
-    The pass is the use case's number, the layer its day, from 1.
-
     Attributes:
-        use_case: Its name.
+        cohort: The devices.
+        use_case: The use case's name.
+        use_case_index: Its number.
+        day: From 0.
         form: How records are made.
     """
 
+    cohort: Cohort
     use_case: str
+    use_case_index: int
+    day: int
     form: RecordForm
 
     @property
-    def use_case_index(self) -> int:
-        return self.pass_index
-
-    @property
-    def day(self) -> int:
-        return self.layer - 1
-
-    @property
     def tally_size(self) -> int:
+        """Numbers that records add up to."""
         return self.form.sums_size
-
-    @property
-    def local_epsilon(self) -> float:
-        return self.form.epsilon
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
-    from fedhh.questions.base import Question
+    from fedhh.questions.question import AnyQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,12 +179,14 @@ class Plan:
         start = sum(each.num_clients for each in self.layers[:before])
         return Cohort(start=start, size=round_.num_clients)
 
-    def check_question(self, question: Question) -> None:
+    def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no more than the plan states.
 
-        What accounting claims before a run rests on the plan, so a question has its epsilon, cohort,
-        contributions, padding and domain from there.
+        What accounting claims before a run rests on the plan, so a question has its epsilon,
+        cohort, contributions, padding and domain from there.
         """
+        if question.counts_only:
+            raise InputError("Expected counts_only=False of a question, got True.")
         for name in ("pass_index", "layer"):
             _require_integer(getattr(question, name), name)
         planned = self.planned(question.pass_index, question.layer)
@@ -219,7 +221,7 @@ class Plan:
         return None
 
 
-def stated_by(question: Question, name: str) -> float | None:
+def stated_by(question: AnyQuestion, name: str) -> float | None:
     """Return a number that a question states of itself, None if it states none.
 
     Raises:
@@ -233,8 +235,7 @@ def stated_by(question: Question, name: str) -> float | None:
         raise
     except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
-            f"Expected fields of a {type(question).__name__} from which its {name} follows, got "
-            f"others: {error}."
+            f"Expected fields of a question from which its {name} follows, got others: {error}."
         ) from error
     return number  # type: ignore[no-any-return]
 

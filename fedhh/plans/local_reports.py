@@ -12,7 +12,7 @@ from fedhh.plans.base import Plan, stated_by
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.questions.base import Question
+    from fedhh.questions.question import AnyQuestion
 
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
@@ -71,12 +71,12 @@ class LocalReports(Plan):
         others = self.validation_randomizer not in {None, *self.randomizers}
         return [spec.name for spec in self.randomizers] == ["ss"] and not others
 
-    def check_question(self, question: Question) -> None:
+    def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no more than the plan states."""
         super().check_question(question)
         self.check_report(question)
 
-    def check_report(self, question: Question) -> None:
+    def check_report(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question's contributions are randomized as stated."""
         where = f"pass {question.pass_index + 1}, layer {question.layer}"
         epsilon = stated_by(question, "local_epsilon")
@@ -86,7 +86,7 @@ class LocalReports(Plan):
                 f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
                 f"planned, got local_epsilon={epsilon}."
             )
-        asked = getattr(question, "votes_per_client", "all")
+        asked = getattr(question.channel, "votes_per_client", "all")
         if asked != self.votes_per_client:
             raise InputError(
                 f"Expected votes_per_client={self.votes_per_client!r} in {where}, as planned, got "

@@ -26,16 +26,13 @@ from typing import TYPE_CHECKING, Literal
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.noise_privacy import least_noise, noise_epsilon
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.noise_shares import DiscreteLaplace, NoiseName, NoiseShares
+from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.questions.base import Question
+    from fedhh.questions.question import AnyQuestion
 
 Unit = Literal["item", "user"]
-
-WRAP_CHANCE = 1e-12
-"""Of a run in which a sum wraps around."""
 
 MOST_MODULUS = 2**62
 """Sums of residues are 64-bit integers."""
@@ -51,14 +48,14 @@ class NoisySums(Plan):
 
     noise: NoiseShares
 
-    def check_question(self, question: Question) -> None:
+    def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no less noise than the plan states."""
         super().check_question(question)
-        noise = getattr(question, "noise", None)
+        noise = getattr(question.channel, "noise", None)
         if noise != self.noise:
             raise InputError(
-                f"Expected {self.noise} in pass {question.pass_index + 1}, layer {question.layer}, as "
-                f"planned, got {noise}."
+                f"Expected {self.noise} in pass {question.pass_index + 1}, layer "
+                f"{question.layer}, as planned, got {noise}."
             )
 
 
@@ -98,9 +95,9 @@ class SecureSums(NoisySums):
             part=self.least_part if part is None else part,
         )
 
-    def check_question(self, question: Question) -> None:
+    def check_question(self, question: AnyQuestion) -> None:
         super().check_question(question)
-        modulus = getattr(question, "modulus", None)
+        modulus = getattr(question.channel, "modulus", None)
         if modulus != self.modulus:
             raise InputError(
                 f"Expected modulus={self.modulus} in pass {question.pass_index + 1}, layer "

@@ -36,7 +36,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
-    from fedhh.questions.base import Question
+    from fedhh.questions.question import AnyQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class OptInBlend(Plan):
         """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
         return replace(super().accepting(fewest), local=self.local.accepting(fewest))
 
-    def check_question(self, question: Question) -> None:
+    def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no more than its group's plan states."""
         super().check_question(question)
         asked = (question.pass_index, question.layer)

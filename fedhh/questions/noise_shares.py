@@ -44,6 +44,9 @@ NoiseName = Literal["discrete-laplace", "skellam"]
 LEAST_STD, MOST_STD = 0.05, 100_000.0
 """Standard deviations that are computed with."""
 
+WRAP_CHANCE = 1e-12
+"""Of a run in which a sum modulo M wraps around."""
+
 _LOG_BEYOND = math.log(1e-22)
 """Of the probability of noise that is so large that its distribution is not kept."""
 _FORGOTTEN = 40.0

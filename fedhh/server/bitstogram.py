@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.sketches import FragmentQuestion
+from fedhh.questions.records import RecordQuestion
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
@@ -66,7 +66,7 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         # Made once here so that bad sizes are refused before anything runs.
         tried = self if self.buckets != AUTO else replace(self, buckets=1)
         question = tried.records()
-        _ = question.words, question.fragments
+        _ = question.channel.words, question.channel.fragments
 
     @property
     def oracle_names(self) -> tuple[str, str]:
@@ -89,13 +89,15 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         )
 
     def candidates(
-        self, question: FragmentQuestion[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: RecordQuestion[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
-        puzzle = question.puzzle
+        puzzle, fragments = question.channel.puzzle, question.channel.fragments
         counts = np.stack(
             [
-                question.fragments.estimate(support, int(reports)) * puzzle.num_positions
-                for support, reports in zip(question.fragments.support(sums), records, strict=True)
+                fragments.estimate(support, int(reports)) * puzzle.num_positions
+                for support, reports in zip(
+                    question.channel.fragments.support(sums), records, strict=True
+                )
             ]
         )
         codes = likeliest_strings(puzzle, counts)

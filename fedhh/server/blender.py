@@ -14,13 +14,16 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.hashing import derived_seeds
-from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.opt_in import OptInBlend
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate, PrefixQuestion
-from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import StringNames
+from fedhh.questions.plain import PlainWords, WordsQuestion
+from fedhh.questions.question import Aggregate, AnyQuestion, Question
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -51,7 +54,7 @@ class BlenderState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
+class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     """Settings of BLENDER, for words.
 
     Some clients have opted in: they trust a curator with plain words, which publishes only what is
@@ -145,7 +148,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         )
         return OptInBlend(
             layers=(
-                self.planned_round(_HEAD, head, self.records().domain_size),
+                self.planned_round(_HEAD, head, self.records().names.num_keys),
                 self.planned_round(_OPT_IN, opt_in, *listed),
                 *local.layers,
             ),
@@ -181,7 +184,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
 
     def ask(
         self, planned: PlannedRound, run: RunState[BlenderState]
-    ) -> PlainWordsQuestion | PrefixQuestion | None:
+    ) -> WordsQuestion | VoteQuestion | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
             return self.records(planned)
@@ -199,7 +202,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         self,
         planned: PlannedRound,
         run: RunState[BlenderState],
-        question: PlainWordsQuestion | PrefixQuestion,
+        question: AnyQuestion,
         aggregate: Aggregate,
     ) -> Heard[BlenderState]:
         """Return what a group's answers say; after the clients', the words with blended estimates.
@@ -211,19 +214,22 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         words the group holds is nobody's to know; its ``threshold_estimate`` is the curator's. The
         others drop nothing.
         """
-        if isinstance(question, PlainWordsQuestion):
+        if planned.layer == _HEAD:
             return self._with_head(run.own, question, aggregate)
         if planned.layer == _OPT_IN:
             return self._with_opt_in(run.own, question, aggregate)
         return self._with_clients(run.own, question, aggregate)
 
-    def records(self, planned: PlannedRound | None = None) -> PlainWordsQuestion:
+    def records(self, planned: PlannedRound | None = None) -> WordsQuestion:
         """Return the question for plain words."""
-        return PlainWordsQuestion(
+        names = StringNames.draw(
+            self.symbols, length=self.length, longest_word=self.length, seed=self._public_seed
+        )
+        return Question(
             **{**self.addressed(planned), "max_items": self.head_items, "pad": True},
-            sampler=self.sampler,
-            longest_word=self.length,
-            hash_seed=self._public_seed,
+            names=names,
+            choice=SampleB(sampler=self.sampler),
+            channel=PlainWords(num_keys=names.num_keys),
         )
 
     @property
@@ -238,7 +244,7 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
     def _with_head(
-        self, own: BlenderState, question: PlainWordsQuestion, aggregate: Aggregate
+        self, own: BlenderState, question: WordsQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
         messages = aggregate.messages
         if messages is None or messages.shape[1:] != (self.length + 1,):
@@ -251,16 +257,16 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         return Heard(
             own=replace(own, head=head),
             num_kept=len(head),
-            num_candidates=question.num_candidates,
+            num_candidates=question.names.num_keys,
             threshold_estimate=curator.threshold,
             noise_std=math.sqrt(2) * curator.head_scale,
             kept_by="estimates",
         )
 
     def _with_opt_in(
-        self, own: BlenderState, question: PrefixQuestion, aggregate: Aggregate
+        self, own: BlenderState, question: VoteQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
-        curator, counts = self.curator, aggregate.tally[: question.num_candidates]
+        curator, counts = self.curator, question.votes(aggregate)
         shares = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
@@ -271,11 +277,11 @@ class Blender(LocalProtocol[BlenderState, PlainWordsQuestion | PrefixQuestion]):
         )
 
     def _with_clients(
-        self, own: BlenderState, question: PrefixQuestion, aggregate: Aggregate
+        self, own: BlenderState, question: VoteQuestion, aggregate: Aggregate
     ) -> Heard[BlenderState]:
-        oracle = make_pure_oracle(question.oracle, question.domain_size)
+        oracle = question.channel.pure
         clients, reports = aggregate.num_clients, aggregate.num_reports
-        votes = aggregate.tally[: question.num_candidates]
+        votes = question.votes(aggregate)
         local = client_shares(votes, oracle, num_clients=clients, num_reports=reports)
         local = with_floor(local, float(oracle.variance(0, max(reports, 1))) / clients**2)
         blended = Shares(share=own.share, variance=own.variance).blend(local)

@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
+from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, QuestionType, State
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, singletons
+from fedhh.questions.choice import PaddedMember, SetSize
+from fedhh.questions.names import ItemSets
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion, padded_reports
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import judged_sample, sample_counts
 from fedhh.server.post_processed import PostProcessed
@@ -111,18 +114,66 @@ class SetProtocol(
         """2 k, or all words if there are fewer: candidates of the later rounds."""
         return min(_CANDIDATES_PER_WORD * self.keep, len(self.domain))
 
-    def asked(self, planned: PlannedRound | None, kept: Ints) -> dict[str, Any]:
-        """Return what questions of a round say about ``(c,) int64`` kept words of the domain."""
-        return {
+    def names_of(self, kept: Ints) -> ItemSets:
+        """Return ``(c,) int64`` kept words of the domain, as sets of one."""
+        return ItemSets.singletons(self.domain[kept])
+
+    def size_question(
+        self,
+        planned: PlannedRound | None,
+        names: ItemSets,
+        oracle: OracleSpec,
+        *,
+        largest: int | None = None,
+    ) -> SizeQuestion:
+        """Return the question for how many candidates a client holds.
+
+        Args:
+            planned: The round; None for a question that only tries the settings.
+            names: The candidates.
+            oracle: The randomizer.
+            largest: Clients that hold more say this; None for no such bound.
+        """
+        choice = SetSize(largest=largest)
+        return Question(
             **self.addressed(planned),
-            "words": self.domain[kept],
-            "itemsets": singletons(len(kept)),
-            "epsilon": self.local_epsilon,
-        }
+            names=names,
+            choice=choice,
+            channel=Reports(oracle=oracle, num_values=choice.largest_size(names) + 1),
+        )
+
+    def member_question(
+        self,
+        planned: PlannedRound | None,
+        names: ItemSets,
+        oracle: OracleSpec,
+        *,
+        padded_size: int,
+    ) -> MemberQuestion:
+        """Return the question for one member of a client's set, which is padded to L.
+
+        Args:
+            planned: The round; None for a question that only tries the settings.
+            names: The candidates.
+            oracle: The randomizer, at the epsilon of a client's report.
+            padded_size: L.
+        """
+        return Question(
+            **self.addressed(planned),
+            names=names,
+            choice=PaddedMember(padded_size=padded_size),
+            channel=padded_reports(
+                names.num_candidates,
+                padded_size=padded_size,
+                epsilon=oracle.epsilon,
+                oracle=oracle.name,
+                params=oracle.params,
+            ),
+        )
 
     def hear_sample(
         self,
-        question: HeldSetQuestion,
+        question: MemberQuestion,
         aggregate: Aggregate,
         *,
         is_last: bool,
@@ -138,7 +189,6 @@ class SetProtocol(
             is_last: Whether it is the last round.
             sizes: `set_sizes` of other clients, to correct the counts; None for none.
         """
-        assert isinstance(question, PaddedSampleQuestion)
         how = self.post_processing if is_last else "none"
         counts = sample_counts(question, aggregate, sizes, post_processing=how)
         most = self.keep if is_last else self.num_kept
@@ -148,7 +198,7 @@ class SetProtocol(
             kept = kept[np.argsort(-counts.support[kept], kind="stable")]
             found = Found.in_round(
                 question,
-                question.words[kept],
+                question.names.words[kept],
                 num_clients=aggregate.num_clients,
                 estimate=counts.estimate[kept],
                 variance=counts.variance[kept],

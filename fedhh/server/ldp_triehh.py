@@ -7,7 +7,7 @@ words for Gboard", Algorithm 2 and "Multiple-pass algorithm".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,9 @@ from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate, PrefixQuestion
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.judged import judged
 from fedhh.server.layer_consistency import shares_of
 from fedhh.server.local_discovery import LocalProtocol
@@ -47,8 +49,35 @@ EtaMax = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
 """Prefixes kept per layer."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerVotes:
+    """A layer's answers as its server reads them.
+
+    Attributes:
+        question: The broadcast.
+        aggregate: The answers.
+        noise: What chance does to votes.
+        votes: ``(num_candidates,) int64``.
+    """
+
+    question: VoteQuestion
+    aggregate: Aggregate
+    noise: Noise
+    votes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, question: VoteQuestion, aggregate: Aggregate) -> Self:
+        """Return what a question's answers say."""
+        return cls(
+            question=question,
+            aggregate=aggregate,
+            noise=Noise.of_votes(question, aggregate),
+            votes=question.votes(aggregate),
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(LocalProtocol[TrieState, PrefixQuestion], PostProcessed[TrieState, PrefixQuestion]):
+class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState, VoteQuestion]):
     """Settings of LDP TrieHH.
 
     Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
@@ -122,7 +151,7 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuestion], PostProcessed[TrieStat
         return min(candidates, self.most_kept) if self.ties == "strict" else candidates
 
     def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: PrefixQuestion
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Return which candidates a layer keeps, and the votes that keep one.
 
@@ -225,41 +254,35 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuestion], PostProcessed[TrieStat
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> VoteQuestion | None:
         """Return the broadcast of a layer; None where the pass has ended before it."""
         state = run.own
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
-        return PrefixQuestion(
-            **self.addressed(planned),
-            sampler=self.sampler,
-            trie=state.trie,
-            finished=state.finished,
-            excluded=state.excluded,
-            oracle=self.oracle_spec,
-            votes_per_client=self.votes_per_client,
-        )
+        names = TrieNames(trie=state.trie, finished=state.finished, excluded=state.excluded)
+        return self.votes_question(planned, names, self.oracle_spec)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        question: PrefixQuestion,
+        question: VoteQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        noise = Noise.of_votes(question, aggregate)
-        votes = aggregate.tally[: question.num_candidates]
-        kept, threshold = self.keep(votes, noise, question)
-        extensions, words = split_kept(question, kept)
-        found = self._found(question, aggregate, noise, words).without(question.excluded)
-        shares, exceeding = self._shares_after(run.own, question, aggregate, noise, extensions)
-        following = next_layer(run.own, question, extensions, depth=self.depth)
+        layer = LayerVotes.of(question, aggregate)
+        kept, threshold = self.keep(layer.votes, layer.noise, question)
+        extensions, words = split_kept(question.names, kept)
+        found = self._found(layer, words).without(question.names.excluded)
+        shares, exceeding = self._shares_after(run.own, layer, extensions)
+        following = next_layer(
+            run.own, question.layer, question.names, extensions, depth=self.depth
+        )
         own = None if following is None else replace(following, shares=shares)
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found))
         heard = judged(
             own,
-            noise,
+            layer.noise,
             threshold=threshold,
             num_candidates=question.num_candidates,
             num_kept=len(kept),
@@ -291,26 +314,16 @@ class LdpTrieHH(LocalProtocol[TrieState, PrefixQuestion], PostProcessed[TrieStat
         )
 
     def _shares_after(
-        self,
-        own: TrieState,
-        question: PrefixQuestion,
-        aggregate: Aggregate,
-        noise: Noise,
-        extensions: npt.NDArray[np.int64],
+        self, own: TrieState, layer: LayerVotes, extensions: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], int]:
         """Return `shares_after` a layer's votes."""
-        estimate = noise.estimate(aggregate.tally[extensions])
-        shares = shares_of(estimate, noise.variance(estimate), aggregate.num_clients)
-        return shares_after(own, question, shares, extensions)
+        estimate = layer.noise.estimate(layer.votes[extensions])
+        variance = layer.noise.variance(estimate)
+        shares = shares_of(estimate, variance, layer.aggregate.num_clients)
+        return shares_after(own, layer.question.names, shares, extensions)
 
-    def _found(
-        self,
-        question: PrefixQuestion,
-        aggregate: Aggregate,
-        noise: Noise,
-        words: npt.NDArray[np.int64],
-    ) -> Found:
-        codes = word_codes(question, words, self.depth)
-        votes = aggregate.tally[: question.num_candidates]
-        found = counted(question, aggregate, noise, codes=codes, support=votes[words])
-        return self.with_reported(found, words, noise, votes)
+    def _found(self, layer: LayerVotes, words: npt.NDArray[np.int64]) -> Found:
+        codes = word_codes(layer.question.names, words, self.depth)
+        support = layer.votes[words]
+        found = counted(layer.question, layer.aggregate, layer.noise, codes=codes, support=support)
+        return self.with_reported(found, words, layer.noise, layer.votes)

@@ -15,8 +15,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.local_discovery import HashSeed
 from fedhh.server.padded_sampling import judged_sample, padded_size, set_sizes
@@ -51,7 +51,7 @@ class LdpMinerState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuestion]):
+class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
     """Settings of LDPMiner, among words that are known before.
 
     All clients answer in both rounds, with half of ``local_epsilon`` each. In the first, a client
@@ -153,22 +153,17 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuestion]):
         size = 0 if isinstance(self.padded_size, str) else self.padded_size
         return LdpMinerState(kept=np.arange(len(self.domain)), padded_size=size)
 
-    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> HeldSetQuestion:
-        asked = {**self.asked(planned, run.own.kept), "epsilon": self.round_epsilon}
-        phase = self._phase(planned)
+    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> SetQuestion:
+        names, phase = self.names_of(run.own.kept), self._phase(planned)
         if phase < 0:
-            return SetSizeQuestion(
-                **asked,
-                oracle_name=_SIZE_ORACLE.name,
-                oracle_params=dict(_SIZE_ORACLE.params),
-                largest=self._largest_size,
-            )
+            oracle = replace(_SIZE_ORACLE, epsilon=self.round_epsilon)
+            return self.size_question(planned, names, oracle, largest=self._largest_size)
         (seed,) = self.seeds(1)
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if phase == 0 else {}
-        return PaddedSampleQuestion(
-            **asked,
-            oracle_name=_PHASES[phase],
-            oracle_params=dict(params),
+        return self.member_question(
+            planned,
+            names,
+            OracleSpec(name=_PHASES[phase], epsilon=self.round_epsilon, params=dict(params)),
             padded_size=min(run.own.padded_size, len(run.own.kept)),
         )
 
@@ -176,14 +171,14 @@ class LdpMiner(SetProtocol[LdpMinerState, HeldSetQuestion]):
         self,
         planned: PlannedRound,
         run: RunState[LdpMinerState],
-        question: HeldSetQuestion,
+        question: SetQuestion,
         aggregate: Aggregate,
     ) -> Heard[LdpMinerState]:
         """Return L, or the most frequent words of a round; of the last one, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        if isinstance(question, SetSizeQuestion):
+        if self._phase(planned) < 0:
             size = padded_size(set_sizes(question, aggregate))
             return judged_sample(replace(run.own, padded_size=size), question, aggregate)
         is_last = self._phase(planned) == len(_PHASES) - 1

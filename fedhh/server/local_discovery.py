@@ -21,8 +21,11 @@ from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, QuestionType, RunState, State
-from fedhh.questions.base import Aggregate, PrefixQuestion, Question
+from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Aggregate, AnyQuestion, Question
+from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
@@ -274,7 +277,7 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             "pad": self.pad,
         }
 
-    def question_of(self, planned: PlannedRound, run: RunState[State]) -> Question | None:
+    def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
         if not planned.validates:
             return super().question_of(planned, run)
         return self.validation_question(planned, run.found.codes)
@@ -289,7 +292,7 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             return replace(heard, found=self.unknown_of(heard.found))
         return self.validated(planned, run, question, aggregate)
 
-    def validation_question(self, planned: PlannedRound, codes: Codes) -> PrefixQuestion | None:
+    def validation_question(self, planned: PlannedRound, codes: Codes) -> VoteQuestion | None:
         """Return a broadcast of words to vote on; None if there is no word.
 
         Args:
@@ -307,7 +310,7 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
 
     def words_question(
         self, planned: PlannedRound, codes: Codes, oracle: OracleSpec
-    ) -> PrefixQuestion:
+    ) -> VoteQuestion:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
@@ -318,14 +321,28 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         width = self.longest_word + 1
         words = np.zeros((len(codes), width), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
-        return PrefixQuestion(
-            **self.addressed(planned),
-            sampler=self.sampler,
+        names = TrieNames(
             trie=PrefixTrie.empty(self.symbols.size),
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),
-            oracle=oracle,
-            votes_per_client=self.votes_per_client,
+        )
+        return self.votes_question(planned, names, oracle)
+
+    def votes_question(
+        self, planned: PlannedRound, names: TrieNames, oracle: OracleSpec
+    ) -> VoteQuestion:
+        """Return a broadcast of candidates to vote on.
+
+        Args:
+            planned: Its round.
+            names: The candidates.
+            oracle: The randomizer.
+        """
+        return Question(
+            **self.addressed(planned),
+            names=names,
+            choice=SampleB(sampler=self.sampler),
+            channel=Reports.on(names, oracle, votes_per_client=self.votes_per_client),
         )
 
     def with_reported(
@@ -367,12 +384,12 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         self,
         planned: PlannedRound,
         run: RunState[State],
-        question: PrefixQuestion,
+        question: VoteQuestion,
         aggregate: Aggregate,
     ) -> Heard[State]:
         """Return the words that the validation round lets through."""
         noise, clients = Noise.of_votes(question, aggregate), aggregate.num_clients
-        votes = aggregate.tally[: len(run.found.codes)]
+        votes = question.votes(aggregate)[: len(run.found.codes)]
         validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = self.earlier_evidence(run.own)
         limits = None if earlier is None else self.limits

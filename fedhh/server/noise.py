@@ -12,9 +12,11 @@ from scipy.special import betainc, logsumexp, ndtri
 
 from fedhh import oracles
 from fedhh.found import Found
-from fedhh.oracles import PureOracle, make_pure_oracle
+from fedhh.oracles import PureOracle
 from fedhh.oracles.families import PureVotes
-from fedhh.questions.base import Aggregate, PrefixQuestion, Question
+from fedhh.questions.plain import NoisyVotes
+from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.trie import Codes
 
@@ -146,13 +148,12 @@ class Noise:
     sketch: SketchNoise | None = None
 
     @classmethod
-    def of_votes(cls, question: PrefixQuestion, aggregate: Aggregate) -> Noise:
+    def of_votes(cls, question: VoteQuestion, aggregate: Aggregate) -> Noise:
         """Return the noise of a round of votes for prefixes, by reports or by clients."""
-        votes = question.client_votes
-        if votes is not None:
-            return cls(oracle=votes, num_reports=aggregate.num_clients)
-        oracle = make_pure_oracle(question.oracle, question.domain_size)
-        return cls(oracle=oracle, num_reports=aggregate.num_reports)
+        channel = question.channel
+        by_client = channel.votes_per_client == "one"
+        counted = aggregate.num_clients if by_client else aggregate.num_reports
+        return cls(oracle=channel.votes(question.max_items), num_reports=counted)
 
     @classmethod
     def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:
@@ -238,8 +239,18 @@ class Noise:
         return max(self.sketch.variance - by_chance, 0.0) / (self.oracle.p - self.oracle.q) ** 2
 
 
+def noise_of(question: AnyQuestion, aggregate: Aggregate) -> Noise | SumNoise:
+    """Return what chance does to the votes for a question's candidates."""
+    channel = question.channel
+    if isinstance(channel, NoisyVotes):
+        return SumNoise.of(question, aggregate)
+    if isinstance(channel, Reports):
+        return Noise.of_votes(question, aggregate)
+    return Noise(oracle=channel.pure, num_reports=aggregate.num_reports)
+
+
 def counted(
-    question: Question,
+    question: AnyQuestion,
     aggregate: Aggregate,
     noise: Noise | SumNoise,
     *,

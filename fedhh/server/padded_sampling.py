@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
-from fedhh.oracles import PureOracle
 from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Heard, State
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import MemberQuestion, SetQuestion, SizeQuestion
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
-from fedhh.validation import InputError
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
@@ -52,20 +50,7 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
     )
 
 
-def support_of(question: HeldSetQuestion, aggregate: Aggregate, num_values: int) -> _Ints:
-    """Return how many reports support each of the first values of a question."""
-    return question.randomizer.support(aggregate.tally, np.arange(num_values))
-
-
-def pure(question: HeldSetQuestion) -> PureOracle:
-    """Return a question's randomizer, which is a `PureOracle`."""
-    randomizer = question.randomizer
-    if not isinstance(randomizer, PureOracle):
-        raise InputError(f"Expected a PureOracle, got oracle={question.oracle_name!r}.")
-    return randomizer
-
-
-def set_sizes(question: SetSizeQuestion, aggregate: Aggregate) -> _Floats:
+def set_sizes(question: SizeQuestion, aggregate: Aggregate) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
@@ -77,8 +62,8 @@ def set_sizes(question: SetSizeQuestion, aggregate: Aggregate) -> _Floats:
     A rule that stops where the sum comes within a standard error of all would miss the right l by
     chance once in six, and make up what is missing from sizes that only noise shows.
     """
-    oracle, reports = pure(question), aggregate.num_reports
-    support = support_of(question, aggregate, question.domain_size)
+    oracle, reports = question.channel.pure, aggregate.num_reports
+    support = question.channel.support(question, aggregate)
     estimate = oracle.estimate(support, reports)
     # Of one size that no client has; and what being held adds, which is linear in the holders.
     alone = float(oracle.variance(0, reports))
@@ -129,7 +114,7 @@ class SampleCounts:
 
 
 def sample_counts(
-    question: PaddedSampleQuestion,
+    question: MemberQuestion,
     aggregate: Aggregate,
     sizes: _Floats | None = None,
     *,
@@ -147,13 +132,13 @@ def sample_counts(
         sizes: `set_sizes` of other clients, for the correction; None for none.
         post_processing: Of the estimated numbers of reports, before they are multiplied.
     """
-    oracle, reports = pure(question), aggregate.num_reports
-    support = support_of(question, aggregate, question.num_candidates)
+    oracle, reports = question.channel.pure, aggregate.num_reports
+    support = question.votes(aggregate)
     noise = Noise.of_aggregate(oracle, reports, aggregate.tally)
     sampled = oracle.estimate(support, reports)
     held = np.clip(sampled, 0, reports)
-    chance = 1 / question.padded_size
-    scale = question.padded_size * (1 + _lost_per_counted(question, sampled, reports, sizes))
+    chance = 1 / question.choice.padded_size
+    scale = question.choice.padded_size * (1 + _lost_per_counted(question, sampled, reports, sizes))
     reported = post_process(post_processing, sampled, total=reports, std=noise.std, has_rest=True)
     return SampleCounts(
         support=support,
@@ -164,19 +149,19 @@ def sample_counts(
 
 
 def _lost_per_counted(
-    question: PaddedSampleQuestion, sampled: _Floats, reports: int, sizes: _Floats | None
+    question: MemberQuestion, sampled: _Floats, reports: int, sizes: _Floats | None
 ) -> float:
     if sizes is None or not sizes.any():
         return 0.0
-    beyond = np.maximum(np.arange(len(sizes)) - question.padded_size, 0)
+    beyond = np.maximum(np.arange(len(sizes)) - question.choice.padded_size, 0)
     lost = float(sizes @ beyond) / float(sizes.sum())
-    counted = float(sampled.sum()) * question.padded_size / reports
+    counted = float(sampled.sum()) * question.choice.padded_size / reports
     return lost / counted if counted > 0 else 0.0
 
 
 def judged_sample(
     own: State,
-    question: HeldSetQuestion,
+    question: SetQuestion,
     aggregate: Aggregate,
     *,
     threshold: int = 0,
@@ -193,7 +178,7 @@ def judged_sample(
         num_kept: Candidates kept; all if None.
         found: The words found.
     """
-    noise = Noise.of_aggregate(pure(question), aggregate.num_reports, aggregate.tally)
+    noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
     return judged(
         own,
         noise,

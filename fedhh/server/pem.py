@@ -16,8 +16,10 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sketches import BlindPrefixQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import StringNames
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.reports import Reports, StringQuestion
 from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -34,7 +36,7 @@ _MOST_OLH_REPORTS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindPrefixQuestion]):
+class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuestion]):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -84,7 +86,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
                 f"{self._branching}^{self.step}; lower step or keep."
             )
         # Made once here so that a bad oracle is refused before anything runs.
-        _ = self._question(len(self.prefix_lengths)).prefixes
+        _ = self._question(len(self.prefix_lengths)).channel.pure
 
     @property
     def prefix_lengths(self) -> tuple[int, ...]:
@@ -118,7 +120,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
             [
                 replace(
                     self.planned_round(
-                        group, self.cohort_clients, self._question(group).domain_size
+                        group, self.cohort_clients, self._question(group).names.num_keys
                     ),
                     # No group is told what another one said.
                     opens_with_previous=group > 1,
@@ -126,7 +128,7 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
                 for group in range(1, self.num_cohorts + 1)
             ],
             most_words=self.keep,
-            randomizers=(self._question(1).oracle,),
+            randomizers=self._question(1).randomizers,
         )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:
@@ -141,14 +143,14 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
         """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""
         return np.zeros((1, self.length), dtype=np.uint16)
 
-    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> BlindPrefixQuestion:
+    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> StringQuestion:
         return self._question(planned.layer, planned)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[Codes],
-        question: BlindPrefixQuestion,
+        question: StringQuestion,
         aggregate: Aggregate,
     ) -> Heard[Codes]:
         """Return the best extensions of what was kept; of the last group, the words found.
@@ -158,17 +160,17 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
         candidates = extensions(
             run.own,
             self.prefix_lengths[planned.layer - 2] if planned.layer > 1 else 0,
-            question.prefix_length,
+            question.names.length,
             alphabet_size=question.alphabet.size,
             fixed_length=self.fixed_length,
         )
-        support = question.support(aggregate, candidates)
-        noise = Noise.of_aggregate(question.prefixes, aggregate.num_reports, aggregate.tally)
+        support = question.channel.support(question, aggregate, question.names.keys_of(candidates))
+        noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         best = candidates[order]
         found = None
-        if question.prefix_length == self.length:
+        if question.names.length == self.length:
             found = counted(question, aggregate, noise, codes=best, support=support[order])
             found = self.with_reported(found, order, noise, support)
         return judged(
@@ -181,18 +183,26 @@ class Pem(LocalProtocol[Codes, BlindPrefixQuestion], PostProcessed[Codes, BlindP
             kept=best,
         )
 
-    def _question(self, group: int, planned: PlannedRound | None = None) -> BlindPrefixQuestion:
+    def _question(self, group: int, planned: PlannedRound | None = None) -> StringQuestion:
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}
         if oracle != "olh":
             seeds = derived_seeds(hashing, len(self.prefix_lengths))
             params = {"num_hashes": self.num_hashes, "hash_seed": seeds[group - 1]}
-        return BlindPrefixQuestion(
-            **self.addressed(planned),
-            sampler=self.sampler,
-            prefix_length=self.prefix_lengths[group - 1],
+        names = StringNames.draw(
+            self.symbols,
+            length=self.prefix_lengths[group - 1],
             longest_word=self.length,
-            oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
-            hash_seed=naming,
+            seed=naming,
+        )
+        return Question(
+            **self.addressed(planned),
+            names=names,
+            choice=SampleB(sampler=self.sampler),
+            channel=Reports(
+                oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
+                num_values=names.num_keys,
+                lists_values=False,
+            ),
         )

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from fedhh.found import Found
 from fedhh.oracles.post_processing import PostProcessing, post_process
-from fedhh.protocol import QueryType, State
+from fedhh.protocol import QuestionType, State
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.noise import Noise
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostProcessed(CohortProtocol[State, QueryType], Generic[State, QueryType]):
+class PostProcessed(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
     """A discovery whose estimates come from a round's counts of all its candidates.
 
     Attributes:

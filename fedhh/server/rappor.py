@@ -15,8 +15,10 @@ from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import RapporReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.blooms import BloomQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import StringNames
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.records import BloomQuestion, Blooms
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.rappor_decoding import decode, judged_filters
@@ -101,20 +103,18 @@ class Rappor(
 
     def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuestion:
         naming, hashing = self.seeds(2)
-        return BloomQuestion(
+        length = self.longest_word
+        filters = BloomFilters(
+            num_bits=self.bloom_bits,
+            num_hashes=self.bloom_hashes,
+            num_cohorts=self.bloom_cohorts,
+            hash_seed=hashing,
+        )
+        return Question(
             **self.addressed(planned),
-            sampler=self.sampler,
-            longest_word=self.longest_word,
-            reports=BloomReports(
-                filters=BloomFilters(
-                    num_bits=self.bloom_bits,
-                    num_hashes=self.bloom_hashes,
-                    num_cohorts=self.bloom_cohorts,
-                    hash_seed=hashing,
-                ),
-                response=self.response,
-            ),
-            name_seed=naming,
+            names=StringNames.draw(self.symbols, length=length, longest_word=length, seed=naming),
+            choice=SampleB(sampler=self.sampler),
+            channel=Blooms(reports=BloomReports(filters=filters, response=self.response)),
         )
 
     def hear(
@@ -124,11 +124,11 @@ class Rappor(
         question: BloomQuestion,
         aggregate: Aggregate,
     ) -> Heard[float]:
-        keys = question.names.keys(self.domain[:, : question.longest_word])
-        decoded = decode(question.reports, aggregate.tally, keys)
+        keys = question.names.keys_of(self.domain)
+        decoded = decode(question.channel.reports, aggregate.tally, keys)
         return judged_filters(
             question,
-            question.reports,
+            question.channel.reports,
             aggregate,
             decoded,
             self.domain,

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from fedhh.found import Found
 from fedhh.oracles.bloom_filters import BloomReports
 from fedhh.protocol import Heard
-from fedhh.questions.base import Aggregate, Question
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
@@ -130,7 +130,7 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
 
 
 def judged_filters(
-    question: Question,
+    question: AnyQuestion,
     reports: BloomReports,
     aggregate: Aggregate,
     decoded: Decoded,

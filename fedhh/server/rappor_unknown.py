@@ -16,8 +16,9 @@ from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import BloomRecords
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.blooms import NgramQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.records import NgramQuestion, Ngrams
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
@@ -115,21 +116,23 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             )
         # Made once here so that bad sizes are refused before anything runs.
         question = self._question()
-        pairs = len(question.pairs)
+        pairs = len(question.channel.pairs)
         if question.tally_size > _LARGEST_TALLY:
             raise InputError(
-                f"Expected a tally of at most {_LARGEST_TALLY:,} numbers, got {question.tally_size:,} "
-                f"of {pairs} pairs of positions, {self.ngram_cohorts} cohorts and 4^"
-                f"{self.ngram_bits} patterns; lower ngram_bits, ngram_cohorts or length."
+                f"Expected a tally of at most {_LARGEST_TALLY:,} numbers, got "
+                f"{question.tally_size:,} of {pairs} pairs of positions, {self.ngram_cohorts} "
+                f"cohorts and 4^{self.ngram_bits} patterns; lower ngram_bits, ngram_cohorts or "
+                "length."
             )
-        bits = question.puzzle.num_texts * self.ngram_cohorts
+        num_texts = question.channel.puzzle.num_texts
+        bits = num_texts * self.ngram_cohorts
         if bits > _MOST_BITS:
             raise InputError(
-                f"Expected at most {_MOST_BITS:,} bits of n-grams, got {question.puzzle.num_texts:,} "
+                f"Expected at most {_MOST_BITS:,} bits of n-grams, got {num_texts:,} "
                 f"n-grams in {self.ngram_cohorts} cohorts; lower ngram_length or ngram_cohorts, or "
                 "take a smaller alphabet."
             )
-        side = min(self.max_ngrams, question.puzzle.num_texts) + 1
+        side = min(self.max_ngrams, question.channel.puzzle.num_texts) + 1
         steps = 2 * side**2 * self.ngram_bits + 4**self.ngram_bits * (self.ngram_bits + 4)
         steps *= pairs * self.ngram_cohorts * self.em_iterations
         if steps > _MOST_STEPS:
@@ -150,7 +153,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
 
     @property
     def plan(self) -> BloomRecords:
-        words = self._question().puzzle.names.num_keys
+        words = self._question().names.num_keys
         return self.planned_reports(
             BloomRecords,
             [self.planned_round(1, self.cohort_clients, words)],
@@ -176,12 +179,12 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
 
         ``num_candidates`` were put together from n-grams.
         """
-        words, tables = question.split(aggregate.tally)
+        words, tables = question.channel.split(aggregate.tally)
         codes, kept = self.candidates(question, tables)
-        decoded = decode(question.words, words, question.puzzle.names.keys(codes))
+        decoded = decode(question.channel.words, words, question.names.keys_of(codes))
         heard = judged_filters(
             question,
-            question.words,
+            question.channel.words,
             aggregate,
             decoded,
             codes,
@@ -200,8 +203,10 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             ``(c, length) uint16``; and how many n-grams each position kept, how many edges there
             were in all, and how many strings.
         """
-        puzzle, filters = question.puzzle, question.ngrams.filters
-        channel = BitChannel(num_bits=filters.num_bits, response=question.ngrams.response)
+        puzzle, filters = question.channel.puzzle, question.channel.ngrams.filters
+        bit_channel = BitChannel(
+            num_bits=filters.num_bits, response=question.channel.ngrams.response
+        )
         pairs = pairs_of(puzzle.num_positions)
         texts, bits = [], []
         for position in range(puzzle.num_positions):
@@ -209,11 +214,11 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             if position == 0:
                 # The all-blank text: no word is empty.
                 possible = possible[possible != 0]
-            keys = question.ngram_keys(np.full(len(possible), position), possible)
+            keys = question.channel.ngram_keys(np.full(len(possible), position), possible)
             own = filters.cells(keys)[:, :, 0] % filters.num_bits
             sums = [tables[i].sum(axis=2) for i, pair in enumerate(pairs) if pair[0] == position]
             sums += [tables[i].sum(axis=1) for i, pair in enumerate(pairs) if pair[1] == position]
-            ones = channel.ones(np.sum(sums, axis=0))
+            ones = bit_channel.ones(np.sum(sums, axis=0))
             frequent = frequent_ngrams(
                 ones, own, noise_kept=self.noise_ngrams, most=self.max_ngrams
             )
@@ -222,8 +227,8 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         linked: dict[tuple[int, int], Bools] = {}
         for table, pair in zip(tables, pairs, strict=True):
             first, second = (bits[side] for side in pair)
-            shares = joint_shares(table, first, second, channel, iterations=self.em_iterations)
-            linked[pair] = edges(shares, int(table.sum()), channel, noise_kept=self.noise_edges)
+            shares = joint_shares(table, first, second, bit_channel, iterations=self.em_iterations)
+            linked[pair] = edges(shares, int(table.sum()), bit_channel, noise_kept=self.noise_edges)
         chosen = cliques([len(each) for each in texts], linked, self.max_candidates)
         codes = np.concatenate(
             [puzzle.text_codes[texts[i][chosen[:, i]]] for i in range(puzzle.num_positions)],
@@ -237,9 +242,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
 
     def _question(self, planned: PlannedRound | None = None) -> NgramQuestion:
         naming, words, ngrams = self.seeds(_SEEDS)
-        return NgramQuestion(
-            **self.addressed(planned),
-            sampler=self.sampler,
+        channel = Ngrams(
             puzzle=FragmentPuzzle(
                 alphabet_size=self.symbols.size,
                 length=self.length,
@@ -249,6 +252,12 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             ),
             words=self._reports(self.bloom_bits, self.bloom_hashes, self.bloom_cohorts, seed=words),
             ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
+        )
+        return Question(
+            **self.addressed(planned),
+            names=channel.names,
+            choice=SampleB(sampler=self.sampler),
+            channel=channel,
         )
 
     def _reports(self, bits: int, hashes: int, cohorts: int, *, seed: int) -> BloomReports:

@@ -19,8 +19,9 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sketches import FragmentQuestion, Parts
+from fedhh.questions.choice import SampleB
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.records import Parts, RecordQuestion, Records
 from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
 from fedhh.server.noise import Noise, counted
@@ -39,8 +40,8 @@ _SEEDS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(
-    LocalProtocol[Decoded | None, FragmentQuestion[Parts]],
-    PostProcessed[Decoded | None, FragmentQuestion[Parts]],
+    LocalProtocol[Decoded | None, RecordQuestion[Parts]],
+    PostProcessed[Decoded | None, RecordQuestion[Parts]],
     Generic[Parts, Decoded],
 ):
     """A discovery by records of two reports, in one round.
@@ -86,7 +87,7 @@ class RecordProtocol(
         question = self.records()
         return self.planned_reports(
             LocalReports,
-            [self.planned_round(1, self.cohort_clients, question.puzzle.num_fragments)],
+            [self.planned_round(1, self.cohort_clients, question.channel.puzzle.num_fragments)],
             most_words=self.max_words,
             randomizers=question.randomizers,
         )
@@ -94,24 +95,24 @@ class RecordProtocol(
     def begin(self) -> Decoded | None:
         return None
 
-    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> FragmentQuestion[Parts]:
+    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> RecordQuestion[Parts]:
         return self.records(planned)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[Decoded | None],
-        question: FragmentQuestion[Parts],
+        question: RecordQuestion[Parts],
         aggregate: Aggregate,
     ) -> Heard[Decoded | None]:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
         """
-        word_sums, part_sums, records = question.split(aggregate.tally)
+        word_sums, part_sums, records = question.channel.split(aggregate.tally)
         codes, decoding = self.candidates(question, part_sums, records)
-        support = question.words.support(word_sums, question.puzzle.names.keys(codes))
-        noise = Noise.of_aggregate(question.words, aggregate.num_reports, word_sums)
+        support = question.channel.words.support(word_sums, question.names.keys_of(codes))
+        noise = Noise.of_aggregate(question.channel.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
         found = counted(question, aggregate, noise, codes=codes[chosen], support=support[chosen])
         return judged(
@@ -125,7 +126,7 @@ class RecordProtocol(
 
     @abstractmethod
     def candidates(
-        self, question: FragmentQuestion[Parts], sums: Sums, records: Sums
+        self, question: RecordQuestion[Parts], sums: Sums, records: Sums
     ) -> tuple[Codes, Decoded]:
         """Return the strings that the parts speak for.
 
@@ -158,16 +159,16 @@ class RecordProtocol(
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def records(self, planned: PlannedRound | None = None) -> FragmentQuestion[Parts]:
+    def records(self, planned: PlannedRound | None = None) -> RecordQuestion[Parts]:
         """Return the broadcast of a planned round, or one that only tries the settings."""
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
-        return FragmentQuestion(
+        channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)
+        return Question(
             **self.addressed(planned),
-            sampler=self.sampler,
-            puzzle=self.parts(naming),
-            word_oracle=words,
-            fragment_oracle=parts,
+            names=channel.names,
+            choice=SampleB(sampler=self.sampler),
+            channel=channel,
         )
 
 

@@ -18,8 +18,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.plain import WordsQuestion
+from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
@@ -99,14 +99,14 @@ class SampleAndThreshold(TrustedAggregator):
         settled = replace(self, sample_rate=counts.rate, threshold=counts.threshold)
         return super(SampleAndThreshold, settled).settle(num_clients=num_clients, seed=seed)
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion:
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
         return self.words_question(planned, inclusion=self.counts.rate)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[int],
-        question: PlainWordsQuestion,
+        question: WordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is senders over rate."""

@@ -16,8 +16,10 @@ from annotated_types import Ge, Lt
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sums import SecureSumQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import TrieNames
+from fedhh.questions.plain import SecureSumQuestion, SecureVotes
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.summed_trie import Modulus, SummedTrie
 from fedhh.server.trie_layers import TrieState
 from fedhh.settings import AUTO, Passes, decided
@@ -136,9 +138,17 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
             )
         return settled
 
-    def question(self, **shared: Any) -> SecureSumQuestion:
-        return SecureSumQuestion(
-            **shared, modulus=decided(self.modulus, "modulus"), dropout=self.dropout
+    def question(self, names: TrieNames, **address: Any) -> SecureSumQuestion:
+        return Question(
+            **address,
+            names=names,
+            choice=SampleB(sampler=self.sampler),
+            channel=SecureVotes(
+                num_candidates=names.num_candidates,
+                noise=self.summed_noise,
+                modulus=decided(self.modulus, "modulus"),
+                dropout=self.dropout,
+            ),
         )
 
     def hear(

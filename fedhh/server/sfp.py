@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from fedhh.oracles import OracleSpec
-from fedhh.questions.sketches import FragmentQuestion
+from fedhh.questions.records import RecordQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
@@ -76,7 +76,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         super().__post_init__()
         # Made once here so that bad sizes are refused before anything runs.
         question = self.records()
-        _ = question.words, question.fragments
+        _ = question.channel.words, question.channel.fragments
 
     @property
     def part_epsilon(self) -> float:
@@ -109,11 +109,11 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         return words, fragments
 
     def candidates(
-        self, question: FragmentQuestion[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: RecordQuestion[FragmentPuzzle], sums: Sums, records: Sums
     ) -> tuple[Codes, PuzzleSummary]:
-        oracle = question.fragments
+        oracle = question.channel.fragments
         return assemble(
-            question.puzzle,
+            question.channel.puzzle,
             oracle.support(sums),
             records,
             oracle,

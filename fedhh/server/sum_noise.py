@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.base import Aggregate
 from fedhh.questions.noise_shares import NoiseShares
-from fedhh.questions.sums import NoisySumQuestion
+from fedhh.questions.plain import NoisyVotes
+from fedhh.questions.question import Aggregate, Question
 
 _Floats = npt.NDArray[np.float64]
 _Sums = npt.NDArray[np.int64]
@@ -33,9 +33,10 @@ class SumNoise:
     """Expected sum of a candidate that no client holds."""
 
     @classmethod
-    def of(cls, question: NoisySumQuestion, aggregate: Aggregate) -> Self:
+    def of(cls, question: Question[Any, Any, NoisyVotes], aggregate: Aggregate) -> Self:
         """Return the noise in a round's answers."""
-        return cls(noise=question.noise, part=question.part(aggregate.num_clients))
+        part = question.channel.part(aggregate.num_clients, question.cohort.size)
+        return cls(noise=question.channel.noise, part=part)
 
     @property
     def std(self) -> float:

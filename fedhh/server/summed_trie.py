@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
@@ -12,13 +11,14 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
-from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_sums import NoisySums
 from fedhh.protocol import DiscoveryProtocol, Heard, KeptBy, RunState
-from fedhh.questions.base import Aggregate
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
-from fedhh.questions.sums import NoisySumQuestion
+from fedhh.questions.plain import NoisyVotes
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.judged import judged
 from fedhh.server.noise import counted
 from fedhh.server.pruning import top_eta
@@ -54,7 +54,7 @@ NoiseStd = Annotated[float, Ge(LEAST_STD), Le(MOST_STD)]
 Modulus = Annotated[int, Ge(2), Le(2**62)] | Literal["auto"]
 """M of sums modulo M."""
 
-SumQuestion = TypeVar("SumQuestion", bound=NoisySumQuestion)
+SumQuestion = TypeVar("SumQuestion", bound=Question[TrieNames, SampleB, NoisyVotes])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +143,8 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         """The standard deviation that "auto" is, once the cohorts are known."""
 
     @abstractmethod
-    def question(self, **shared: Any) -> SumQuestion:
-        """Return a layer's question from what it has in common with other ones."""
+    def question(self, names: TrieNames, **address: Any) -> SumQuestion:
+        """Return a layer's question about some candidates, with its address."""
 
     def with_central_epsilon(
         self, epsilon: float, *, unit: Literal["item", "user"] = "user"
@@ -211,17 +211,12 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
         return self.question(
+            TrieNames(trie=state.trie, finished=state.finished, excluded=state.excluded),
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
             max_items=self.max_items,
-            sampler=self.sampler,
-            trie=state.trie,
-            finished=state.finished,
-            excluded=state.excluded,
-            oracle=OracleSpec(name="none", epsilon=math.inf),
-            noise=self.summed_noise,
         )
 
     def hear(
@@ -232,13 +227,15 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
         """Return the prefixes kept by their noisy sums; ``estimate`` is a word's sum."""
-        noise, sums = SumNoise.of(question, aggregate), question.sums(aggregate)
+        noise, sums = SumNoise.of(question, aggregate), question.votes(aggregate)
         kept, threshold, kept_by = self.kept(sums, noise)
-        extensions, words = split_kept(question, kept)
-        codes = word_codes(question, words, self.depth)
+        extensions, words = split_kept(question.names, kept)
+        codes = word_codes(question.names, words, self.depth)
         found = counted(question, aggregate, noise, codes=codes, support=sums[words])
-        found = found.without(question.excluded)
-        following = next_layer(run.own, question, extensions, depth=self.depth)
+        found = found.without(question.names.excluded)
+        following = next_layer(
+            run.own, question.layer, question.names, extensions, depth=self.depth
+        )
         own = following
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found).codes)

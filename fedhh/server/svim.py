@@ -15,8 +15,8 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import judged_sample, oracle_of_sample, padded_size, set_sizes
 from fedhh.settings import AUTO
@@ -47,7 +47,7 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SetProtocol[SvimState, HeldSetQuestion]):
+class Svim(SetProtocol[SvimState, SetQuestion]):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -84,7 +84,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuestion]):
                 f"group, got candidate_share={self.candidate_share} + size_share={self.size_share}."
             )
         # Made once here so that an oracle that cannot have this epsilon is refused.
-        _ = self._sample_query(self.begin()).randomizer
+        _ = self._sample_question(self.begin()).channel.randomizer
 
     @property
     def num_cohorts(self) -> int:
@@ -122,16 +122,17 @@ class Svim(SetProtocol[SvimState, HeldSetQuestion]):
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> HeldSetQuestion:
+    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> SetQuestion:
         if planned.layer != _SIZES:
-            return self._sample_query(run.own, planned)
-        return SetSizeQuestion(**self.asked(planned, run.own.kept), oracle_name=self._oracle_name)
+            return self._sample_question(run.own, planned)
+        oracle = OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon)
+        return self.size_question(planned, self.names_of(run.own.kept), oracle)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[SvimState],
-        question: HeldSetQuestion,
+        question: SetQuestion,
         aggregate: Aggregate,
     ) -> Heard[SvimState]:
         """Return what a group's reports say; of the last group's, the words found.
@@ -140,7 +141,7 @@ class Svim(SetProtocol[SvimState, HeldSetQuestion]):
         Estimates are of clients of the last group that hold the word.
         """
         state = run.own
-        if isinstance(question, SetSizeQuestion):
+        if planned.layer == _SIZES:
             state = replace(state, sizes=set_sizes(question, aggregate))
             return judged_sample(state, question, aggregate)
         is_last = planned.layer == _COUNTS
@@ -151,14 +152,17 @@ class Svim(SetProtocol[SvimState, HeldSetQuestion]):
     def _oracle_name(self) -> str:
         return "olh" if self.oracle == AUTO else self.oracle
 
-    def _sample_query(
+    def _sample_question(
         self, state: SvimState, planned: PlannedRound | None = None
-    ) -> PaddedSampleQuestion:
+    ) -> MemberQuestion:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         oracle, length = self._oracle_name, 1
         if len(state.sizes):
             length = padded_size(state.sizes)
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
-        return PaddedSampleQuestion(
-            **self.asked(planned, state.kept), oracle_name=oracle, padded_size=length
+        return self.member_question(
+            planned,
+            self.names_of(state.kept),
+            OracleSpec(name=oracle, epsilon=self.local_epsilon),
+            padded_size=length,
         )

@@ -15,11 +15,13 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.found import Found
+from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sets import HeldSetQuestion, PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.names import ItemSets
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
     judged_sample,
@@ -84,7 +86,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
+class Svsm(SetProtocol[SvsmState, SetQuestion]):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -182,7 +184,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
             set_clients=0,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> HeldSetQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> SetQuestion | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
             return self.singles.ask(planned, _of_singles(run))
@@ -192,7 +194,7 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
         self,
         planned: PlannedRound,
         run: RunState[SvsmState],
-        question: HeldSetQuestion,
+        question: SetQuestion,
         aggregate: Aggregate,
     ) -> Heard[SvsmState]:
         """Return what a group's reports say; the words found are SVIM's.
@@ -207,10 +209,9 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
                 sets = likely_sets(heard.found.estimate, self.num_sets)
                 state = replace(state, words=heard.found, itemsets=sets)
             return Heard(**{**vars(heard), "own": state})
-        if isinstance(question, SetSizeQuestion):
+        if not len(state.sizes):
             state = replace(state, sizes=set_sizes(question, aggregate))
             return judged_sample(state, question, aggregate)
-        assert isinstance(question, PaddedSampleQuestion)
         counts = sample_counts(
             question, aggregate, state.sizes, post_processing=self.post_processing
         )
@@ -259,17 +260,16 @@ class Svsm(SetProtocol[SvsmState, HeldSetQuestion]):
             post_processing=self.post_processing,
         )
 
-    def _set_question(self, planned: PlannedRound, state: SvsmState) -> HeldSetQuestion:
+    def _set_question(self, planned: PlannedRound, state: SvsmState) -> SetQuestion:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
-        shared: dict[str, Any] = {
-            **self.asked(planned, state.singles.kept),
-            "itemsets": state.itemsets,
-        }
+        names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
         if not len(state.sizes):
-            return SetSizeQuestion(**shared, oracle_name=oracle)
+            spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
+            return self.size_question(planned, names, spec)
         length = padded_size(state.sizes)
         oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
-        return PaddedSampleQuestion(**shared, oracle_name=oracle, padded_size=length)
+        spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
+        return self.member_question(planned, names, spec, padded_size=length)
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:

@@ -19,8 +19,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.plain import WordsQuestion
+from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 
 _Ints = npt.NDArray[np.int64]
@@ -100,7 +100,7 @@ class TeeHistogram(TrustedAggregator):
         self,
         planned: PlannedRound,
         run: RunState[int],
-        question: PlainWordsQuestion,
+        question: WordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is the noisy count."""

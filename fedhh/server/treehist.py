@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.questions.sketches import FragmentQuestion
+from fedhh.questions.records import RecordQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.pruning import above_noise
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
@@ -65,7 +65,7 @@ class TreeHist(SketchedRecords[PrefixParts]):
             )
         # Made once here so that bad sizes are refused before anything runs.
         question = self.records()
-        _ = question.words, question.fragments
+        _ = question.channel.words, question.channel.fragments
 
     @property
     def oracle_names(self) -> tuple[str, str]:
@@ -77,17 +77,17 @@ class TreeHist(SketchedRecords[PrefixParts]):
         )
 
     def candidates(
-        self, question: FragmentQuestion[PrefixParts], sums: Sums, records: Sums
+        self, question: RecordQuestion[PrefixParts], sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
         size = question.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
         known, kept = 0, []
-        for level, length in enumerate(question.puzzle.prefix_lengths):
+        for level, length in enumerate(question.channel.puzzle.prefix_lengths):
             candidates = extensions(prefixes, known, length, alphabet_size=size)
-            support = question.fragments.support(
-                sums[level], question.puzzle.names.keys(candidates)
+            support = question.channel.fragments.support(
+                sums[level], question.channel.puzzle.names.keys(candidates)
             )
-            noise = Noise.of_aggregate(question.fragments, int(records[level]), sums[level])
+            noise = Noise.of_aggregate(question.channel.fragments, int(records[level]), sums[level])
             chosen = above_noise(
                 noise, support, noise_kept=self.noise_prefixes, most=self.max_prefixes
             )

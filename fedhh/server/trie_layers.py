@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.names import TrieNames
 from fedhh.server.layer_consistency import num_exceeding
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes, PrefixTrie
@@ -88,22 +88,23 @@ def domains_of(
 
 
 def next_layer(
-    own: TrieState, question: PrefixQuestion, extensions: Indices, *, depth: int
+    own: TrieState, layer: int, names: TrieNames, extensions: Indices, *, depth: int
 ) -> TrieState | None:
     """Return the state that asks about what extends the kept prefixes; None if the pass is over.
 
     Args:
         own: The state that asked.
-        question: Its question.
+        layer: Which layer asked.
+        names: What it listed.
         extensions: Kept candidates that extend a prefix, ascending.
         depth: The last layer.
     """
-    trie = question.trie.extend(extensions)
-    if question.layer == depth or trie.width == 0:
+    trie = names.trie.extend(extensions)
+    if layer == depth or trie.width == 0:
         return None
     return replace(
         own,
-        layer=question.layer + 1,
+        layer=layer + 1,
         trie=trie,
         finished=own.finished[:0],
         shares=own.shares[:0],
@@ -111,36 +112,36 @@ def next_layer(
 
 
 def shares_after(
-    own: TrieState, question: PrefixQuestion, shares: npt.NDArray[np.float64], extensions: Indices
+    own: TrieState, names: TrieNames, shares: npt.NDArray[np.float64], extensions: Indices
 ) -> tuple[npt.NDArray[np.float64], int]:
     """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
 
     Args:
         own: The state that asked.
-        question: Its question.
+        names: What it listed.
         shares: ``(e, 2) float64``, see `layer_consistency.shares_of`: of the kept extensions.
         extensions: ``(e,) int64``: kept candidates that extend a prefix, ascending.
     """
-    size = question.trie.alphabet_size
+    size = names.trie.alphabet_size
     exceeding = 0
-    if len(own.shares) == question.trie.width:
+    if len(own.shares) == names.trie.width:
         exceeding = num_exceeding(shares, own.shares[extensions // size])
     return shares[extensions % size != END], exceeding
 
 
-def split_kept(question: PrefixQuestion, kept: Indices) -> tuple[Indices, Indices]:
+def split_kept(names: TrieNames, kept: Indices) -> tuple[Indices, Indices]:
     """Return which kept candidates are extensions of a prefix, and which are whole words."""
-    extensions = kept[kept < question.num_extensions]
-    words = kept[(kept >= question.num_extensions) | (kept % question.trie.alphabet_size == END)]
+    extensions = kept[kept < names.num_extensions]
+    words = kept[(kept >= names.num_extensions) | (kept % names.trie.alphabet_size == END)]
     return extensions, words
 
 
-def word_codes(question: PrefixQuestion, words: Indices, depth: int) -> Codes:
+def word_codes(names: TrieNames, words: Indices, depth: int) -> Codes:
     """Return the ``(w, depth + 1) uint16`` codes of candidates that are whole words."""
-    extended = question.trie.spell(words[words < question.num_extensions])
+    extended = names.trie.spell(words[words < names.num_extensions])
     codes = np.zeros((len(words), depth + 1), dtype=np.uint16)
     codes[: len(extended), : extended.shape[1]] = extended
-    codes[len(extended) :] = question.finished[
-        words[words >= question.num_extensions] - question.num_extensions
+    codes[len(extended) :] = names.finished[
+        words[words >= names.num_extensions] - names.num_extensions
     ]
     return codes

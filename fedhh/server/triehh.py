@@ -6,7 +6,6 @@ privacy", AISTATS, Algorithm 1.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -14,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Le, Lt
 
-from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
-from fedhh.questions.base import Aggregate, WordVoteQuestion
-from fedhh.server.noise import Noise, counted
+from fedhh.questions.choice import OneTyped
+from fedhh.questions.names import TrieNames
+from fedhh.questions.plain import PlainVotes, WordVoteQuestion
+from fedhh.questions.question import Aggregate, Question
+from fedhh.server.noise import counted, noise_of
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END, Alphabet
@@ -151,17 +152,16 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
         if run.own.width == 0:
             return None
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
-        return WordVoteQuestion(
+        names = TrieNames(trie=run.own, finished=nothing, excluded=nothing)
+        return Question(
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
-            trie=run.own,
-            finished=nothing,
-            excluded=nothing,
-            oracle=OracleSpec(name="none", epsilon=math.inf),
             max_items=1,
-            sampler="random",
+            names=names,
+            choice=OneTyped(),
+            channel=PlainVotes(num_candidates=names.num_candidates),
         )
 
     def hear(
@@ -172,15 +172,14 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
         aggregate: Aggregate,
     ) -> Heard[PrefixTrie]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
-        votes = aggregate.tally[: question.num_candidates]
+        votes = question.votes(aggregate)
         threshold = decided(self.threshold, "threshold")
         kept = np.flatnonzero(votes >= threshold)
-        words = kept[kept % question.trie.alphabet_size == END]
+        words = kept[kept % question.names.trie.alphabet_size == END]
         codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
-        codes[:, : question.layer] = question.trie.spell(words)
-        oracle = make_pure_oracle(question.oracle, question.domain_size)
-        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
-        trie = question.trie.extend(kept)
+        codes[:, : question.layer] = question.names.trie.spell(words)
+        noise = noise_of(question, aggregate)
+        trie = question.names.trie.extend(kept)
         return Heard(
             own=trie,
             num_kept=len(kept),

@@ -19,9 +19,11 @@ from fedhh.hashing import derived_seeds
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
-from fedhh.questions.base import Aggregate, Messages
+from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.names import StringNames
+from fedhh.questions.plain import PlainWords, WordsQuestion
+from fedhh.questions.question import Aggregate, Messages, Question
 from fedhh.random import Stream, generator
 from fedhh.settings import (
     AUTO,
@@ -46,7 +48,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
+class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
@@ -57,8 +59,8 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
         sampler: How a client with more words chooses: "random" or "greedy".
         length: Symbols of the longest word.
-        noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's. The
-            seed of the names of words, which clients get, is drawn from it by another stream.
+        noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's.
+            The seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
@@ -132,7 +134,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
 
     def planned_rounds(self, rounds: int = 1) -> tuple[PlannedRound, ...]:
         """Return rounds that ask for plain words."""
-        size = self.words_question().domain_size
+        size = self.words_question().names.num_keys
         return tuple(
             PlannedRound(
                 pass_index=0,
@@ -148,50 +150,62 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
         """Return 0: the words published so far."""
         return 0
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion | None:
         return self.words_question(planned)
 
     def words_question(
-        self, planned: PlannedRound | None = None, **more: Any
-    ) -> PlainWordsQuestion:
+        self,
+        planned: PlannedRound | None = None,
+        *,
+        excluded: Codes | None = None,
+        by_size: bool = False,
+        inclusion: float = 1.0,
+    ) -> WordsQuestion:
         """Return the question for plain words.
 
         Args:
             planned: The round; None for a question that only tries the settings.
-            more: What else the question has.
+            excluded: Words that clients leave out, see `StringNames`.
+            by_size: See `PlainWords`.
+            inclusion: See there.
         """
         cohort = Cohort(start=0, size=1)
         if planned is not None:
             cohort = self.plan.cohort(planned.pass_index, planned.layer)
         (public_seed,) = derived_seeds(self.noise_seed or 0, 1)
-        return PlainWordsQuestion(
+        names = StringNames.draw(
+            self.symbols,
+            length=self.length,
+            longest_word=self.length,
+            seed=public_seed,
+            excluded=excluded,
+        )
+        return Question(
             pass_index=0 if planned is None else planned.pass_index,
             layer=1 if planned is None else planned.layer,
             cohort=cohort,
             alphabet=self.symbols,
             max_items=self.max_items,
-            sampler=self.sampler,
-            longest_word=self.length,
-            hash_seed=public_seed,
-            **more,
+            names=names,
+            choice=SampleB(sampler=self.sampler),
+            channel=PlainWords(num_keys=names.num_keys, by_size=by_size, inclusion=inclusion),
         )
 
-    def words_of(
-        self, question: PlainWordsQuestion, aggregate: Aggregate
-    ) -> tuple[Codes, Messages]:
+    def words_of(self, question: WordsQuestion, aggregate: Aggregate) -> tuple[Codes, Messages]:
         """Return the distinct words that clients sent, with the rows that are about each.
 
         Returns:
             ``(c, length + 1) uint16`` codes, and ``(rows, message_size) int64`` rows, as
-            `PlainWordsQuestion.merged` returns them; one for each word unless the question is by size.
+            `PlainWords.one_row_each` returns them; one for each word unless they are by size.
         """
-        messages = aggregate.messages
-        if messages is None or messages.shape[1:] != (question.message_size,):
+        messages, channel = aggregate.messages, question.channel
+        size = channel.message_size(question.names)
+        if messages is None or messages.shape[1:] != (size,):
             raise ValueError(
-                f"Expected messages of {question.message_size} numbers, got "
+                f"Expected messages of {size} numbers, got "
                 f"{None if messages is None else messages.shape[1:]}."
             )
-        rows = question.merged(messages)
+        rows = channel.one_row_each(question.names, messages)
         codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
         codes[:, : self.length] = rows[:, : self.length]
         return codes, rows
@@ -203,7 +217,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
     def published(
         self,
         run: RunState[int],
-        question: PlainWordsQuestion,
+        question: WordsQuestion,
         found: Any,
         **more: Any,
     ) -> Heard[int]:
@@ -221,7 +235,7 @@ class TrustedAggregator(DiscoveryProtocol[int, PlainWordsQuestion]):
         return Heard(
             own=run.own + len(found.codes),
             num_kept=len(found.codes),
-            num_candidates=question.num_candidates,
+            num_candidates=question.names.num_keys,
             found=found,
             **more,
         )

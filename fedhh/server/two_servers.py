@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedhh.plans.noisy_sums import TwoServerSums, two_server_noise
-from fedhh.questions.sums import SecretSharedQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import TrieNames, UploadNames
+from fedhh.questions.plain import UploadQuestion, UploadVotes
+from fedhh.questions.question import Question
 from fedhh.server.summed_trie import SummedTrie
+
+_BEFORE_ALL = 0
+"""The layer whose randomness chooses what is uploaded once for all layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoServers(SummedTrie[SecretSharedQuestion]):
+class TwoServers(SummedTrie[UploadQuestion]):
     """Settings of discovery by two servers.
 
     A client uploads B of its words once, each in two secret shares. The servers then walk down the
@@ -59,5 +65,10 @@ class TwoServers(SummedTrie[SecretSharedQuestion]):
             layers=self.planned_rounds(), max_items=self.max_items, noise=self.summed_noise
         )
 
-    def question(self, **shared: Any) -> SecretSharedQuestion:
-        return SecretSharedQuestion(**shared)
+    def question(self, names: TrieNames, **address: Any) -> UploadQuestion:
+        return Question(
+            **address,
+            names=UploadNames(**vars(names)),
+            choice=SampleB(sampler=self.sampler, layer=_BEFORE_ALL),
+            channel=UploadVotes(num_candidates=names.num_candidates, noise=self.summed_noise),
+        )

@@ -18,8 +18,8 @@ from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate
-from fedhh.questions.plain_words import PlainWordsQuestion
+from fedhh.questions.plain import WordsQuestion
+from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator, normal_z
 from fedhh.words.trie import Codes
 
@@ -61,7 +61,7 @@ class WeightedSelection(TrustedAggregator):
             releases=self.releases,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> PlainWordsQuestion:
+    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
         found = run.found.codes[:, : self.length]
         return self.words_question(planned, by_size=True, excluded=found if len(found) else None)
 
@@ -69,7 +69,7 @@ class WeightedSelection(TrustedAggregator):
         self,
         planned: PlannedRound,
         run: RunState[int],
-        question: PlainWordsQuestion,
+        question: WordsQuestion,
         aggregate: Aggregate,
     ) -> Heard[int]:
         """Return the round's published words, by falling noisy weight."""

@@ -10,7 +10,8 @@ from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol, RunState
-from fedhh.questions.base import Aggregate, Answer, Diagnostics, Question
+from fedhh.questions.answer import Answer, Diagnostics
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.simulation.executor import Executor, Progress
 
 _log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class Round(Generic[State]):
             answers; it does not depend on what else the machine does.
     """
 
-    question: Question
+    question: AnyQuestion
     aggregate: Aggregate
     diagnostics: Diagnostics
     state: RunState[State]
@@ -57,8 +58,8 @@ def rounds(
         progress: Called with a number of clients whenever some have answered.
 
     Raises:
-        InputError: A question asks for more than is planned, or for another round than the one it is
-            made for; nothing is sent.
+        InputError: A question asks for more than is planned, or for another round than the one it
+            is made for; nothing is sent.
     """
     if state is None:
         state = protocol.initialize()

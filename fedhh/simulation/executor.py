@@ -1,13 +1,13 @@
-"""Executors: how a question reaches every block of its cohort. The in-process one is the reference."""
+"""Executors: how a question reaches every block of its cohort; first of all in process."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
-from fedhh.questions.base import Answer, Question
+from fedhh.questions.answer import Answer
 
 Progress = Callable[[int], None]
 """Called with a number of clients that have just answered."""
@@ -18,7 +18,7 @@ class Worker(Protocol):
 
     def answer(
         self,
-        question: Question,
+        question: Any,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
@@ -39,7 +39,7 @@ class Executor(ABC):
     """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield answers that together cover every block of the cohort once, in any order."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class InProcessExecutor(Executor):
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
         yield self._worker.answer(question, range(question.cohort.num_blocks), progress)
 
     def close(self) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import AnyProtocol
-from fedhh.questions.base import Aggregate, Answer, Diagnostics
+from fedhh.questions.answer import Answer, Diagnostics
+from fedhh.questions.question import Aggregate
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
@@ -199,6 +200,7 @@ def _strange_aggregates_are_refused(trial: ProtocolTrial, seed: int) -> None:
         except ValueError:
             continue
         raise AssertionError(
-            f"finish_round of round {number} took a tally of {past.question.tally_size + 1} numbers, "
-            f"but its question has tally_size={past.question.tally_size}; expected a ValueError"
+            f"finish_round of round {number} took a tally of {past.question.tally_size + 1} "
+            f"numbers, but its question has tally_size={past.question.tally_size}; expected a "
+            "ValueError"
         )

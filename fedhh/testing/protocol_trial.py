@@ -15,7 +15,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
-from fedhh.questions.base import Aggregate, Answer, Question
+from fedhh.questions.answer import Answer
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
 from fedhh.testing.checks import expect
 from fedhh.words.lexicon import Lexicon
@@ -55,7 +56,7 @@ class Round:
     """A round as it was: the state before, the broadcast, its answers, the state after."""
 
     before: Any
-    question: Question
+    question: AnyQuestion
     aggregate: Aggregate
     after: Any
 
@@ -173,7 +174,7 @@ class GroupedExecutor(InProcessExecutor):
         super().__init__(worker)
         self._num_groups = num_groups
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         groups = min(self._num_groups, question.cohort.num_blocks)
         for index in reversed(range(groups)):
             yield self._worker.answer(question, range(index, question.cohort.num_blocks, groups))
@@ -192,6 +193,6 @@ class Poison:
 class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         for answer in super().answer(question, progress):
             yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.experiments.run.run import simulate
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.answers.sampling import NoiseFreeQuestion, sample_tally
 from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.questions.base import Aggregate, Question
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.validation import InputError
+from tests import questions_of_each_kind as ask
 from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
@@ -100,7 +100,7 @@ def test_supports_have_their_exact_distribution_with_and_without_reports(populat
     # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
     counts = true_counts(population, 0)
     question, _ = first_answer(kind(population, 0))
-    oracle = make_oracle(question.oracle, question.domain_size)
+    oracle = make_oracle(question.channel.oracle, question.domain_size)
     num_reports = int(counts.sum())
     rng = np.random.default_rng(1)
     if kind is per_report:
@@ -182,7 +182,7 @@ def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(populat
     counts, truth = part.aggregate.tally, whole.aggregate.tally
     assert part.aggregate.num_clients == 1_500 == sum(progress)
     assert part.aggregate.num_reports == counts.sum() == 3_000
-    assert part.diagnostics.num_dummies == counts[question.dummy]
+    assert part.diagnostics.num_dummies == counts[question.names.nothing]
     error = np.sqrt(truth * (1_500 / 400 - 1))
     often = truth >= 20
     assert often.sum() > 10
@@ -210,15 +210,11 @@ def test_the_same_seed_gives_the_same_bits(population):
 
 
 def test_other_queries_and_sizes_are_refused(population):
-    class OtherQuestion(Question):
-        tally_size = 3
-        local_epsilon = 1.0
-        cohort = Cohort(start=0, size=100)
-
-    with pytest.raises(InputError, match="'auto' or 'per-report' for a OtherQuestion"):
-        list(exact(population, 0).answer(object.__new__(OtherQuestion)))
-    with pytest.raises(InputError, match="drawn_clients = 'all' for a OtherQuestion"):
-        list(exact(population, 0, 50).answer(object.__new__(OtherQuestion)))
+    question = ask.word_votes(cohort=Cohort(start=0, size=100))
+    with pytest.raises(InputError, match="'auto' or 'per-report' for PlainVotes"):
+        list(exact(population, 0).answer(question))
+    with pytest.raises(InputError, match="drawn_clients = 'all' for PlainVotes"):
+        list(exact(population, 0, 50).answer(question))
     with pytest.raises(InputError, match="drawn_clients >= 1, got drawn_clients=0"):
         exact(population, 0, 0)
 
@@ -245,7 +241,7 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
         auto = ExactTallyExecutor(recorder, seed=0)
         _, answer = first_answer(auto, protocol)
         assert answer.diagnostics.is_sampled is at_once
-        assert isinstance(recorder.asked[0], NoiseFreeQuestion) is at_once
+        assert recorder.asked[0].counts_only is at_once
         expected = first_answer((exact if at_once else per_report)(population, 0), protocol)[1]
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 
@@ -274,7 +270,7 @@ def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(popula
 
 def test_hits_of_any_blocks_give_one_tally(population):
     question = SFP.next_question(SFP.initialize())
-    asked = NoiseFreeQuestion.of(question, question.cohort)
+    asked = replace(question, counts_only=True)
     worker = ClientWorker(population, seed=3)
     blocks = list(range(question.cohort.num_blocks))
     whole = worker.answer(asked, blocks)
@@ -283,6 +279,7 @@ def test_hits_of_any_blocks_give_one_tally(population):
     assert len(blocks) > 1
     assert np.array_equal(whole.aggregate.tally, merged.aggregate.tally)
     first, second = (
-        sample_tally(question, answer.aggregate.tally, seed=3) for answer in (whole, merged)
+        question.channel.sample(answer.aggregate.tally, np.random.default_rng)
+        for answer in (whole, merged)
     )
     assert np.array_equal(first, second)

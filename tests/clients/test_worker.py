@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from fedhh.clients.order import LARGEST_SHUFFLED
-from fedhh.clients.populations.population import ClientBlock, Population
+from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
+from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from tests.conftest import LETTERS, zipf_population
@@ -37,8 +37,8 @@ def main() -> None:
                 "pass": question.pass_index,
                 "layer": question.layer,
                 "prefixes": protocol.symbols.decode(
-                    question.trie.spell(
-                        question.trie.alphabet_size * np.arange(question.trie.width)
+                    question.names.trie.spell(
+                        question.names.trie.alphabet_size * np.arange(question.names.trie.width)
                     )
                 ),
                 "num_clients": aggregate.num_clients,

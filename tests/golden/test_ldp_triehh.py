@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 
 GOLDEN = json.loads(Path(__file__).with_name("ldp_triehh.json").read_text())
@@ -21,7 +21,9 @@ def test_recorded_tallies_lead_to_the_recorded_words():
         question = protocol.next_question(state)
         assert question is not None
         assert (question.pass_index, question.layer) == (recorded["pass"], recorded["layer"])
-        ends = question.trie.spell(question.trie.alphabet_size * np.arange(question.trie.width))
+        ends = question.names.trie.spell(
+            question.names.trie.alphabet_size * np.arange(question.names.trie.width)
+        )
         assert protocol.symbols.decode(ends) == recorded["prefixes"]
         aggregate = Aggregate(
             tally=np.array(recorded["tally"]),

@@ -12,7 +12,7 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import PER_REPORT, Fidelity
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp

@@ -82,7 +82,10 @@ def test_without_its_components_it_is_ldp_triehh_bit_for_bit(clients, change):
     assert ours.plan == papers.plan
     for one, other in zip(our_rounds, their_rounds, strict=True):
         assert one.question.cohort == other.question.cohort
-        assert one.question.trie.levels[-1].tolist() == other.question.trie.levels[-1].tolist()
+        assert (
+            one.question.names.trie.levels[-1].tolist()
+            == other.question.names.trie.levels[-1].tolist()
+        )
 
 
 @pytest.mark.parametrize(
@@ -184,8 +187,10 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     for before, after in pairwise(done):
         state, question = before.state, after.question
         assert isinstance(state.own, AdaptiveState)
-        assert np.array_equal(question.finished[:, : state.found.codes.shape[1]], state.found.codes)
-        assert question.domain_size == question.num_extensions + len(state.found.codes) + 1
+        assert np.array_equal(
+            question.names.finished[:, : state.found.codes.shape[1]], state.found.codes
+        )
+        assert question.domain_size == question.names.num_extensions + len(state.found.codes) + 1
         assert len(state.own.evidence.votes) == len(state.found.codes)
         carried = max(carried, len(state.found.codes))
     assert carried > 5
@@ -195,7 +200,7 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
         asked = [s.num_reports for s in last.history if s.layer > layer >= first]
         assert reports == sum(asked)
     _, silent = run(replace(FULL, requery_words=False), clients)
-    assert all(len(each.question.finished) == 0 for each in silent[1:-1])
+    assert all(len(each.question.names.finished) == 0 for each in silent[1:-1])
     assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"
 
 
@@ -203,7 +208,7 @@ def test_words_are_estimated_by_the_validation_round_alone(clients):
     settled = FULL.settle(num_clients=clients.num_clients, seed=0)
     done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
     found, validation = settled.discoveries(done[-1].after), done[-1]
-    codes = validation.question.finished
+    codes = validation.question.names.finished
     row_of = {word: row for row, word in enumerate(settled.symbols.decode(codes))}
     rows = [row_of[word] for word in found.words]
     oracle = make_pure_oracle(settled.oracle_spec, validation.question.domain_size)
@@ -272,7 +277,7 @@ def test_words_take_no_prefixs_place(clients):
         shared = [s.num_kept for s in crowded[-1].state.history if s.kept_by == "votes"]
         assert max(kept) > 25
         assert all(number <= 25 for number in shared)
-        assert all(each.question.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
+        assert all(each.question.names.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
 
 
 def test_free_words_need_as_many_votes_as_the_last_prefix():

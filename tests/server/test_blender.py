@@ -12,7 +12,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.blender import Blender
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
@@ -196,7 +196,7 @@ def test_only_who_opted_in_is_asked_for_plain_words(population):
         pads.append(question.pad)
     # How many words a client holds is for nobody but the curator; the others chose not to hide it.
     assert pads == [True, True, False]
-    assert question.oracle == OracleSpec(name="grr", epsilon=8.0)
+    assert question.channel.oracle == OracleSpec(name="grr", epsilon=8.0)
 
 
 def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
@@ -206,7 +206,7 @@ def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
     question = protocol.next_question(protocol.initialize())
     assert question.names.num_keys == 2**61 - 1
     told = {int(value) for _, value in holdings(question, "question") if isinstance(value, int)}
-    assert question.hash_seed in told
+    assert question.names.keys.point in told
     drawn = protocol.curator.noise(1, 1_000, 1.0)
     for value in told:
         guess = replace(protocol.curator, seed=value).noise(1, 1_000, 1.0)
@@ -214,7 +214,7 @@ def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
     # Who has the run's seed can compute it: that is what no question may carry.
     assert (replace(protocol.curator, seed=77).noise(1, 1_000, 1.0) == drawn).all()
     others = replace(protocol, noise_seed=78)
-    assert others.next_question(others.initialize()).hash_seed != question.hash_seed
+    assert others.next_question(others.initialize()).names.keys != question.names.keys
 
 
 def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
@@ -245,7 +245,7 @@ def test_a_word_without_votes_gets_the_variance_of_the_noise_alone():
                 tally=np.array(votes, dtype=np.int64), num_reports=number, num_clients=number
             ),
         )
-    oracle = make_pure_oracle(question.oracle, 3)
+    oracle = make_pure_oracle(question.channel.oracle, 3)
     curated = float(state.own.variance[1])
     alone = float(oracle.variance(0, clients)) / clients**2
     blended = curated * alone / (curated + alone)

@@ -65,7 +65,7 @@ def test_a_word_that_is_known_is_no_candidate_and_the_others_are_found(name):
         protocol = replace(PROTOCOLS[name], known_words=told)
         settled = protocol.settle(num_clients=clients.num_clients, seed=0)
         done = list(run_rounds(settled, InProcessExecutor(ClientWorker(clients, seed=0))))
-        validated = settled.symbols.decode(done[-1].question.finished)
+        validated = settled.symbols.decode(done[-1].question.names.finished)
         for each in done[:-1]:
             evidence = getattr(each.after.own, "evidence", None)
             if evidence is not None:

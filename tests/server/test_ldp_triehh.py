@@ -8,7 +8,7 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server import ldp_triehh
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -79,10 +79,10 @@ def test_kept_prefixes_number_eta_and_each_layer_extends_the_last(population):
     previous = None
     for round_ in rounds(SMALL, executor):
         question = round_.question
-        assert question.trie.length == question.layer
+        assert question.names.trie.length == question.layer
         if previous is not None:
-            assert question.trie.levels[:-1] == previous.trie.levels
-            assert question.trie.width <= 25
+            assert question.names.trie.levels[:-1] == previous.names.trie.levels
+            assert question.names.trie.width <= 25
         assert round_.state.history[-1].num_kept == 25
         previous = question
 
@@ -162,8 +162,8 @@ def _last_trie(protocol: LdpTrieHH, population: StoredPopulation) -> np.ndarray:
     *_, before, _ = rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0)))
     question = protocol.next_question(before.state)
     answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
-    return question.trie.spell(
-        np.flatnonzero(answer.aggregate.tally[: question.num_extensions] > 50)
+    return question.names.trie.spell(
+        np.flatnonzero(question.votes(answer.aggregate)[: question.names.num_extensions] > 50)
     )
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.truth import Truth
-from fedhh.questions.base import Aggregate, PrefixQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -24,7 +25,7 @@ SMALL = LdpTrieHH(
 )
 
 
-def first_query(eta_max: int) -> PrefixQuestion:
+def first_question(eta_max: int) -> VoteQuestion:
     protocol = replace(SMALL, eta_max=eta_max)
     question = protocol.next_question(protocol.initialize())
     assert question is not None
@@ -36,7 +37,7 @@ def first_query(eta_max: int) -> PrefixQuestion:
     [(41, 1, 42), (42, 2, 258), (257, 2, 258), (258, 3, 216 * 7 + 42)],
 )
 def test_a_layer_is_free_if_all_of_its_candidates_can_be_kept(eta_max, layer, num_candidates):
-    question = first_query(eta_max)
+    question = first_question(eta_max)
     assert (question.layer, question.num_candidates) == (layer, num_candidates)
 
 
@@ -45,7 +46,7 @@ def test_short_words_are_voted_on_once():
     state = protocol.initialize()
     question = protocol.next_question(state)
     assert question is not None
-    assert len(question.finished) == 6
+    assert len(question.names.finished) == 6
     votes = Aggregate(
         tally=np.arange(question.domain_size)[::-1].astype(np.int64),
         num_reports=800,
@@ -53,8 +54,8 @@ def test_short_words_are_voted_on_once():
     )
     following = protocol.next_question(protocol.finish_round(state, question, votes))
     assert following is not None
-    assert len(following.finished) == 0
-    assert following.num_candidates == following.num_extensions
+    assert len(following.names.finished) == 0
+    assert following.num_candidates == following.names.num_extensions
 
 
 def test_every_layer_draws_reused_clients_afresh(population):

@@ -8,7 +8,7 @@ import pytest
 
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion
+from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -35,8 +35,8 @@ def test_both_rounds_ask_everybody_with_half_of_epsilon(baskets):
     )
     rounds = list(fedhh.rounds(protocol, baskets, seed=0))
     first, second = (each.question for each in rounds)
-    assert (first.oracle.name, second.oracle.name) == ("bassily-smith", "sue")
-    assert (first.oracle.epsilon, second.oracle.epsilon) == (2.0, 2.0)
+    assert (first.channel.oracle.name, second.channel.oracle.name) == ("bassily-smith", "sue")
+    assert (first.channel.oracle.epsilon, second.channel.oracle.epsilon) == (2.0, 2.0)
     assert (first.cohort.size, second.cohort.size) == (20_000, 20_000)
     assert (first.num_candidates, second.num_candidates) == (36, 6)
     found = protocol.discoveries(rounds[-1].state)
@@ -88,8 +88,8 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
     assert protocol.padded_size == "asked"
     rounds = list(fedhh.rounds(protocol, baskets, seed=0))
     first, *others = (each.question for each in rounds)
-    assert isinstance(first, SetSizeQuestion)
-    assert [type(each) for each in others[:2]] == [PaddedSampleQuestion] * 2
+    assert isinstance(first.choice, SetSize)
+    assert [type(each.choice) for each in others[:2]] == [PaddedMember] * 2
     # Of 20,000, or of what the validation round leaves of them, a tenth.
     assert first.cohort.size == pytest.approx(2_000 * (0.75 if rate else 1), abs=1)
     last = first.cohort.start + first.cohort.size
@@ -101,7 +101,7 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
     assert first.local_epsilon == pytest.approx(4.0 / (3 if rate else 2))
     # Most clients hold two or three words; the two rounds pad to what was heard.
     assert rounds[0].state.own.padded_size == 3
-    assert {each.padded_size for each in others[:2]} == {3}
+    assert {each.choice.padded_size for each in others[:2]} == {3}
 
 
 @pytest.mark.slow("::test_a_plan_claims_the_clients_epsilon_over_all_its_rounds")

@@ -179,8 +179,8 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
         assert (question is None) == (not len(few))
     question = ours.validation_question(ours.plan.layers[-1], code)
     assert question.domain_size == len(LETTERS) + 2 == ours.plan.layers[-1].smallest_domain
-    assert question.finished[0].tolist() == code[0].tolist()
-    assert len(np.unique(question.finished, axis=0)) == len(question.finished)
+    assert question.names.finished[0].tolist() == code[0].tolist()
+    assert len(np.unique(question.names.finished, axis=0)) == len(question.names.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
     by_votes = replace(ours, ranking="votes")
     plain = by_votes.validation_question(by_votes.plan.layers[-1], code)

@@ -13,7 +13,7 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.sentences import noticed
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
@@ -55,9 +55,9 @@ def nothing(question, state):
 
 def one_layer(question, state):
     """Return the first child of the prefix with the smallest share, in one layer alone."""
-    if question.layer != ATTACKED or not question.num_extensions:
+    if question.layer != ATTACKED or not question.names.num_extensions:
         return None
-    return int(state.own.shares[:, 0].argmin()) * question.trie.alphabet_size + 1
+    return int(state.own.shares[:, 0].argmin()) * question.names.trie.alphabet_size + 1
 
 
 class EveryLayer:
@@ -67,12 +67,12 @@ class EveryLayer:
         self.followed = None
 
     def __call__(self, question, state):
-        if not question.num_extensions:
+        if not question.names.num_extensions:
             return None
-        size = question.trie.alphabet_size
+        size = question.names.trie.alphabet_size
         node = 0
         if self.followed is not None:
-            (node,) = np.flatnonzero(question.trie.levels[-1] == self.followed)
+            (node,) = np.flatnonzero(question.names.trie.levels[-1] == self.followed)
         self.followed = int(node) * size + 1
         return self.followed
 
@@ -96,7 +96,7 @@ def test_shares_are_those_of_the_tries_last_level(population):
     aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
     state = protocol.finish_round(state, question, aggregate)
     kept = state.own.trie.levels[-1]
-    assert (kept % question.trie.alphabet_size != END).all()
+    assert (kept % question.names.trie.alphabet_size != END).all()
     oracle = protocol._oracle(question.domain_size)
     estimate = oracle.estimate(aggregate.tally[kept], aggregate.num_reports)
     np.testing.assert_allclose(state.own.shares[:, 0], estimate / aggregate.num_clients)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.pem import Pem, extensions
 from fedhh.validation import InputError
 from tests.conftest import LETTERS
@@ -70,11 +70,11 @@ def test_no_query_depends_on_an_answer(population):
     for group in range(len(SMALL.prefix_lengths)):
         question = SMALL.next_question(state)
         blind = SMALL.next_question(replace(SMALL.initialize(), place=group))
-        assert question.oracle == blind.oracle
-        assert question.hash_seed == blind.hash_seed
-        assert question.prefix_length == blind.prefix_length
+        assert question.channel.oracle == blind.channel.oracle
+        assert vars(question.names.keys) == vars(blind.names.keys)
+        assert question.names.length == blind.names.length
         assert question.cohort == blind.cohort
-        messages = question.prefixes.privatize(
+        messages = question.channel.pure.privatize(
             rng.integers(question.names.num_keys, size=50), rng=rng
         )
         aggregate = Aggregate(
@@ -129,7 +129,7 @@ def test_words_that_are_too_long_take_no_part(population):
 
 def test_answers_of_another_query_are_refused():
     question = SMALL.next_question(SMALL.initialize())
-    with pytest.raises(ValueError, match="Expected 7 messages for group 1, got 0"):
+    with pytest.raises(ValueError, match="Expected 7 messages for pass 1, layer 1, got 0"):
         SMALL.finish_round(
             SMALL.initialize(),
             question,

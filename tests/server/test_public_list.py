@@ -129,12 +129,16 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(monkeypat
     first, second = done[0], done[1]
     listed = public_list.listed_words(frozenset(public), settled.symbols, settled.depth + 1)
     sample = public_list.sample_of(listed, longer_than=1)
-    asked = {word.tobytes() for word in first.question.finished}
+    asked = {word.tobytes() for word in first.question.names.finished}
     assert {word.tobytes() for word in sample} <= asked
-    assert len(asked) == len(first.question.finished)
-    assert {word.tobytes() for word in listed} <= {w.tobytes() for w in second.question.finished}
+    assert len(asked) == len(first.question.names.finished)
+    assert {word.tobytes() for word in listed} <= {
+        w.tobytes() for w in second.question.names.finished
+    }
     for each in done:
-        assert len(np.unique(each.question.finished, axis=0)) == len(each.question.finished)
+        assert len(np.unique(each.question.names.finished, axis=0)) == len(
+            each.question.names.finished
+        )
     # Nothing is heard of them before, the sample's own votes included.
     fresh = second.before.found
     assert (second.before.own.evidence.num_reports == 0).all()
@@ -152,10 +156,10 @@ def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients)
     public = nobodys(clients, 4_000)
     for seed in range(3):
         _, done = play(monkeypatch, clients, public, seed)
-        sample = done[0].question.finished
+        sample = done[0].question.names.finished
         assert len(sample) > 300
-        carried = {word.tobytes() for word in done[1].question.finished}
-        longer = [word for word in done[1].question.finished if word[1] != END]
+        carried = {word.tobytes() for word in done[1].question.names.finished}
+        longer = [word for word in done[1].question.names.finished if word[1] != END]
         assert not longer
         assert not carried & {word.tobytes() for word in sample}
 
@@ -167,7 +171,7 @@ def test_the_first_query_asks_about_the_list_only_if_the_settings_say_so(monkeyp
     asked = {}
     for change in ({}, {"ask_public_words": False}, {"requery_words": False}, {"ranking": "votes"}):
         settled = replace(PROTOCOL, **change).settle(num_clients=clients.num_clients, seed=0)
-        asked[str(change)] = len(settled.next_question(settled.initialize()).finished)
+        asked[str(change)] = len(settled.next_question(settled.initialize()).names.finished)
     first, *others = asked.values()
     assert first > 0
     assert others == [0, 0, 0]
@@ -184,14 +188,16 @@ def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypat
         {"ranking": "votes"},
     ):
         _, done = play(monkeypatch, clients, clients.lexicon.words, **change)
-        assert len(done[0].question.finished) == 0
+        assert len(done[0].question.names.finished) == 0
 
 
 def test_a_list_survives_a_checkpoint_and_stays_within_the_plan(monkeypatch, clients, tmp_path):
     settled, done = play(monkeypatch, clients, clients.lexicon.words)
     save_checkpoint(tmp_path / "state.npz", done[0].after, {})
     again, _ = load_checkpoint(tmp_path / "state.npz", settled.checkpoint_types)
-    assert np.array_equal(settled.next_question(again).finished, done[1].question.finished)
+    assert np.array_equal(
+        settled.next_question(again).names.finished, done[1].question.names.finished
+    )
     planned = settled.plan.layers
     for each, layer in zip(done, planned, strict=True):
         assert layer.smallest_domain <= each.question.domain_size <= layer.largest_domain

@@ -10,7 +10,7 @@ import fedhh
 from fedhh.accounting import account
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_decoding import Decoded, decode, judged_filters

@@ -32,16 +32,17 @@ def test_without_noise_tables_hold_the_bits_of_both_ngrams():
     question = protocol.next_question(protocol.initialize())
     population = everybody_holds(["abcd"], 3_000)
     answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
-    words, tables = question.split(answer.aggregate.tally)
-    _, by_cohort = question.words.split(words)
+    words, tables = question.channel.split(answer.aggregate.tally)
+    _, by_cohort = question.channel.words.split(words)
     assert by_cohort.sum() == tables.sum() == 3_000
     # Each pair is as likely as the others.
     assert np.abs(tables.sum(axis=(1, 2, 3)) - 1_000).max() < 6 * np.sqrt(3_000 * 2 / 9)
-    texts = question.puzzle.texts(protocol.symbols.encode(["abcd"], width=6))[0]
-    filters = question.ngrams.filters
+    texts = question.channel.puzzle.texts(protocol.symbols.encode(["abcd"], width=6))[0]
+    filters = question.channel.ngrams.filters
     expected: Counter[tuple[int, ...]] = Counter()
-    for (index, pair), cohort in itertools.product(enumerate(question.pairs), range(16)):
-        bits = filters.positions(np.full(2, cohort), question.ngram_keys(pair, texts[pair])).ravel()
+    for (index, pair), cohort in itertools.product(enumerate(question.channel.pairs), range(16)):
+        keys = question.channel.ngram_keys(pair, texts[pair])
+        bits = filters.positions(np.full(2, cohort), keys).ravel()
         expected[index, cohort, 1 << int(bits[0]), 1 << int(bits[1])] = 1
     assert {tuple(place) for place in np.argwhere(tables).tolist()} == set(expected)
 
@@ -53,7 +54,7 @@ def test_dummies_are_random_strings_and_ngrams():
     answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
     assert answer.aggregate.num_reports == 12_000
     assert answer.diagnostics.num_dummies == 9_000
-    _, tables = question.split(answer.aggregate.tally)
+    _, tables = question.channel.split(answer.aggregate.tally)
     # In each cohort, three quarters of the records have bits as random n-grams have them.
     for table in tables.sum(axis=1):
         assert np.count_nonzero(table) == 16
@@ -97,7 +98,9 @@ def test_a_plan_claims_the_sum_of_a_records_three_reports():
     plan = SMALL.plan
     assert plan.epsilons == (5.0, 5.0, 5.0)
     question = SMALL.next_question(SMALL.initialize())
-    assert question.words.epsilon + 2 * question.ngrams.epsilon == pytest.approx(15.0)
+    assert question.channel.words.epsilon + 2 * question.channel.ngrams.epsilon == pytest.approx(
+        15.0
+    )
     report = account(plan, (), num_clients=6_000, delta=1e-6, alpha=0.95)
     best = report.best("item", "local")
     assert (best.epsilon, best.delta) == (15.0, 0.0)
@@ -111,9 +114,11 @@ def test_a_record_costs_the_sum_of_its_three_reports(population):
     assert plan.epsilons == (5.0, 5.0, 5.0)
     assert plan.local_epsilon == 15.0
     question = SMALL.next_question(SMALL.initialize())
-    assert question.words.epsilon <= 5.0
-    assert question.ngrams.epsilon <= 5.0
-    assert question.words.epsilon + 2 * question.ngrams.epsilon == pytest.approx(15.0)
+    assert question.channel.words.epsilon <= 5.0
+    assert question.channel.ngrams.epsilon <= 5.0
+    assert question.channel.words.epsilon + 2 * question.channel.ngrams.epsilon == pytest.approx(
+        15.0
+    )
     state = final_state(SMALL, population)
     report = privacy_of_run(SMALL, state.history, num_clients=6_000)
     best = report.best("item", "local")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.bitstogram import Bitstogram, likeliest_strings
 from fedhh.server.treehist import TreeHist
 from fedhh.validation import InputError
@@ -61,7 +61,7 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     held = population.lexicon.ids(found.words)
     assert (held >= 0).mean() > 0.9
     frequent = np.flatnonzero(population.word_clients >= 40)
-    puzzle = protocol.records().puzzle
+    puzzle = protocol.records().channel.puzzle
     codes = protocol.symbols.encode(population.lexicon.words, width=6)
     bucket = puzzle.puzzles(puzzle.names.keys(codes))
     counts = population.word_clients.astype(float)
@@ -169,11 +169,17 @@ def test_buckets_are_the_square_root_of_the_contributions():
 @BOTH
 def test_both_reports_share_the_budget(protocol):
     question = protocol.records()
-    assert (question.word_oracle.epsilon, question.fragment_oracle.epsilon) == (4.0, 4.0)
+    assert (question.channel.word_oracle.epsilon, question.channel.fragment_oracle.epsilon) == (
+        4.0,
+        4.0,
+    )
     other = replace(protocol, word_share=0.25).plan
     assert [spec.epsilon for spec in other.randomizers] == [2.0, 6.0]
     assert math.isclose(other.local_epsilon, 8.0)
-    assert question.word_oracle.params["hash_seed"] != question.fragment_oracle.params["hash_seed"]
+    assert (
+        question.channel.word_oracle.params["hash_seed"]
+        != question.channel.fragment_oracle.params["hash_seed"]
+    )
 
 
 @pytest.mark.parametrize(

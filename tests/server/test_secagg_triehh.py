@@ -26,6 +26,7 @@ from fedhh.testing.statistics import distribution_p_value
 from fedhh.validation import InputError, RunFailedError
 from fedhh.words.trie import PrefixTrie
 from tests.audited_run import audit_run
+from tests.questions_of_each_kind import sending
 from tests.thinned import thinned
 
 CLIENTS = 3_000
@@ -80,16 +81,16 @@ def test_sums_modulo_m_follow_their_exact_distribution(name):
     # Noise of two or more in modulus 7 wraps around all the time.
     protocol = replace(SMALL, noise=name, noise_std=3.0, eta_max=400)
     settled = protocol.settle(num_clients=CLIENTS, seed=0)
-    question = replace(settled.next_question(settled.initialize()), modulus=7)
+    question = sending(settled.next_question(settled.initialize()), modulus=7)
     drawn, known = [], []
     for seed in range(8):
         worker = ClientWorker(small_population(CLIENTS), seed=seed)
         aggregate = worker.answer(question, range(question.cohort.num_blocks)).aggregate
         silent = worker.answer(
-            replace(question, noise=noise_of(name, 0.05)), range(question.cohort.num_blocks)
+            sending(question, noise=noise_of(name, 0.05)), range(question.cohort.num_blocks)
         ).aggregate
         # At this little noise hardly any sum has any, and none of more than one.
-        drawn.append(question.sums(aggregate))
+        drawn.append(question.votes(aggregate))
         known.append(silent.tally[: question.num_candidates])
     sums, counts = np.concatenate(drawn), np.concatenate(known)
     empty = sums[counts == 0]
@@ -297,9 +298,9 @@ def test_a_query_with_less_noise_or_another_modulus_is_refused():
     question = settled.next_question(settled.initialize())
     settled.plan.check_question(question)
     with pytest.raises(InputError, match="as planned, got Disc"):
-        settled.plan.check_question(replace(question, noise=noise_of("discrete-laplace", 0.1)))
+        settled.plan.check_question(sending(question, noise=noise_of("discrete-laplace", 0.1)))
     with pytest.raises(InputError, match="as planned, got 8"):
-        settled.plan.check_question(replace(question, modulus=8))
+        settled.plan.check_question(sending(question, modulus=8))
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -311,12 +312,15 @@ def test_an_audit_of_votes_refutes_half_the_noise(name):
     # Words that no client holds, so that every candidate is one draw of the noise.
     pairs = itertools.product(LETTERS, repeat=3)
     codes = settled.symbols.encode(["".join(each) for each in pairs], width=7)
-    question = replace(question, trie=PrefixTrie.empty(7), finished=np.repeat(codes, 300, axis=0))
+    names = replace(
+        question.names, trie=PrefixTrie.empty(7), finished=np.repeat(codes, 300, axis=0)
+    )
+    question = sending(replace(question, names=names), num_candidates=names.num_candidates)
     worker = ClientWorker(small_population(CLIENTS, num_words=40), seed=0)
 
     def audited(std: float) -> float:
-        asked = replace(question, noise=noise_of(name, std))
-        sums = asked.sums(worker.answer(asked, range(question.cohort.num_blocks)).aggregate)
+        asked = sending(question, noise=noise_of(name, std))
+        sums = asked.votes(worker.answer(asked, range(question.cohort.num_blocks)).aggregate)
         sums = sums[np.abs(sums) < 40]
         # Of two candidates, a client holds the first, or the second.
         noise = sums[: len(sums) // 4 * 4].reshape(2, 2, -1)

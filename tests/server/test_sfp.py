@@ -151,7 +151,7 @@ def test_words_are_cut_by_count_and_by_z(population):
     assert 0 < kept < len(many)
     assert significant.words == many.words[:kept]
     (summary,) = final_state(loose, population).history
-    words = loose.next_question(loose.initialize()).words
+    words = loose.next_question(loose.initialize()).channel.words
     spread = np.sqrt(words.variance(0, summary.num_reports))
     assert many.estimate[kept - 1] >= 1.9 * spread
     assert many.estimate[kept] < 2.1 * spread
@@ -164,12 +164,15 @@ def test_hash_functions_belong_to_the_hash_seed():
     first = SMALL.next_question(SMALL.initialize())
     again = replace(SMALL).next_question(SMALL.initialize())
     other = replace(SMALL, hash_seed=1).next_question(SMALL.initialize())
-    assert first.word_oracle == again.word_oracle
-    assert first.puzzle == again.puzzle
-    assert first.word_oracle != other.word_oracle
-    assert first.fragment_oracle != other.fragment_oracle
-    assert first.puzzle != other.puzzle
-    assert first.word_oracle.params["hash_seed"] != first.fragment_oracle.params["hash_seed"]
+    assert first.channel.word_oracle == again.channel.word_oracle
+    assert first.channel.puzzle == again.channel.puzzle
+    assert first.channel.word_oracle != other.channel.word_oracle
+    assert first.channel.fragment_oracle != other.channel.fragment_oracle
+    assert first.channel.puzzle != other.channel.puzzle
+    assert (
+        first.channel.word_oracle.params["hash_seed"]
+        != first.channel.fragment_oracle.params["hash_seed"]
+    )
 
 
 def test_settled_protocols_have_the_hash_seed_of_their_run():

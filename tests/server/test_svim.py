@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.questions.base import Aggregate
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion, amplified, singletons
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import amplified
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
     oracle_of_sample,
@@ -32,6 +31,7 @@ from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
+from tests import questions_of_each_kind as ask
 
 WORDS = ("a", "ab", "b", "bb")
 ALPHABET = Alphabet(symbols="ab")
@@ -51,13 +51,11 @@ def population_of(sets):
 
 
 def question_of(
-    kind=PaddedSampleQuestion, *, size, epsilon=1.0, oracle="grr", itemsets=None, many=4,
-    **fields,
-):  # fmt: skip
+    kind=ask.members, *, size, epsilon=1.0, oracle="grr", itemsets=None, many=4, **fields
+):
     return kind(
-        pass_index=0, layer=1, cohort=Cohort(start=0, size=size), alphabet=ALPHABET,
-        max_items=1, words=DOMAIN,
-        itemsets=singletons(many) if itemsets is None else itemsets,
+        cohort=Cohort(start=0, size=size), alphabet=ALPHABET, max_items=1, words=DOMAIN,
+        itemsets=np.arange(many)[:, None] if itemsets is None else itemsets,
         epsilon=epsilon, oracle_name=oracle, **fields,
     )  # fmt: skip
 
@@ -65,7 +63,7 @@ def question_of(
 def drawn(question, sets):
     """Return how many clients draw each value."""
     worker = ClientWorker(population_of(sets), seed=5)
-    asked = NoiseFreeQuestion.of(question, question.cohort)
+    asked = replace(question, counts_only=True)
     return worker.answer(asked, range(question.cohort.num_blocks)).aggregate.tally
 
 
@@ -119,8 +117,8 @@ def test_a_report_of_a_padded_set_has_exactly_epsilon(epsilon, padded):
 def test_a_query_says_the_privacy_of_the_client_and_not_of_its_randomizer():
     question = question_of(size=10, padded_size=4, epsilon=1.5)
     assert question.local_epsilon == 1.5
-    assert question.randomizer.epsilon == pytest.approx(math.log(4 * math.expm1(1.5) + 1))
-    assert question_of(size=10, padded_size=4, oracle="olh").randomizer.epsilon == 1.0
+    assert question.channel.randomizer.epsilon == pytest.approx(math.log(4 * math.expm1(1.5) + 1))
+    assert question_of(size=10, padded_size=4, oracle="olh").channel.randomizer.epsilon == 1.0
     assert amplified(1000.0, 8) == pytest.approx(1000 + math.log(8))
 
 
@@ -137,9 +135,9 @@ def test_the_oracle_is_that_with_the_smaller_variance(padded, epsilon):
 
 def test_sizes_of_sets_are_counted_and_noise_is_not():
     sets = [(0, 4)] * 300 + [(0, 1)] * 500 + [()] * 200
-    question = question_of(SetSizeQuestion, size=1_000)
+    question = question_of(ask.sizes, size=1_000)
     assert drawn(question, sets).tolist() == [200, 300, 500, 0, 0]
-    oracle = question.randomizer
+    oracle = question.channel.randomizer
 
     def sizes_of(estimates):
         tally = np.rint(1_000 * oracle.q + np.array(estimates) * (oracle.p - oracle.q))
@@ -158,8 +156,8 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
 
 def test_a_size_that_only_noise_shows_is_hardly_ever_taken_for_the_largest():
     """One in six draws misses the true sum by a standard error or more; sizes must not grow."""
-    question = question_of(SetSizeQuestion, size=2_000, epsilon=1.0, oracle="oue", many=40)
-    oracle, rng = question.randomizer, np.random.default_rng(6)
+    question = question_of(ask.sizes, size=2_000, epsilon=1.0, oracle="oue", many=40)
+    oracle, rng = question.channel.randomizer, np.random.default_rng(6)
     held = np.array([20, 380, 800, 600, 200, *[0] * 36])
     lengths = []
     for _ in range(400):
@@ -186,7 +184,7 @@ def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
     # 900 clients hold one word, 100 hold three; with L = 1 two of three are lost.
     question = question_of(size=1_000, padded_size=1, epsilon=12.0)
     sampled = np.array([900 + 33, 34, 33, 0, 0])
-    tally = np.rint(question.randomizer.q * 1_000 + sampled).astype(np.int64)
+    tally = np.rint(question.channel.randomizer.q * 1_000 + sampled).astype(np.int64)
     aggregate = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
     sizes = np.array([0, 90.0, 0, 10, 0])
     plain, corrected = (sample_counts(question, aggregate, each) for each in (None, sizes))
@@ -211,12 +209,12 @@ def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     # The variance of 120 draws is off by so much but once in 10^5.
     assert 0.5 < np.var(estimates) / spread < 1.6
     # Without sampling it would be off.
-    assert question.randomizer.variance(150, size) * 4 < spread / 3
+    assert question.channel.randomizer.variance(150, size) * 4 < spread / 3
 
 
 def test_candidates_may_be_several_words_of_which_a_client_has_all():
     itemsets = np.array([[0, 1, -1], [0, 1, 2], [3, -1, -1]])
-    question = question_of(SetSizeQuestion, size=4, itemsets=itemsets)
+    question = question_of(ask.sizes, size=4, itemsets=itemsets)
     assert drawn(question, [(0, 1), (0, 1, 2, 3), (1, 2), (3,)]).tolist() == [1, 2, 0, 1]
 
 
@@ -320,7 +318,7 @@ def test_the_last_group_is_corrected_for_the_sizes_that_the_second_reported():
     # each of the 80 are lost, and each report stands for 1 + 160 / 1,000.
     for truth in ([400, 300, 200, 100, 0], [0, 920, 0, 80, 0], [900, 60, 40, 0, 0]):
         question = protocol.next_question(state)
-        oracle = question.randomizer
+        oracle = question.channel.randomizer
         tally = np.rint(1_000 * oracle.q + np.array(truth) * (oracle.p - oracle.q))
         answers = Aggregate(tally=tally.astype(int), num_reports=1_000, num_clients=1_000)
         state = protocol.finish_round(state, question, answers)

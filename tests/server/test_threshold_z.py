@@ -12,8 +12,7 @@ from fedhh.experiments.report.layer_figures import draw_trie
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.questions.base import PrefixQuestion
-from fedhh.questions.sums import NoisySumQuestion
+from fedhh.questions.plain import NoisyVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
@@ -76,22 +75,23 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
             assert summary.threshold == 0
         else:
             assert summary.threshold_estimate == 0
-        if not decided_by_votes or not isinstance(past.question, PrefixQuestion):
+        if not decided_by_votes or past.question.names.extended is None:
             continue
         stated += 1
-        if isinstance(past.question, NoisySumQuestion):
-            part = past.question.part(past.aggregate.num_clients)
-            tails = past.question.noise.distribution(part).tails
+        channel = past.question.channel
+        if isinstance(channel, NoisyVotes):
+            part = channel.part(past.aggregate.num_clients, past.question.cohort.size)
+            tails = channel.noise.distribution(part).tails
             assert summary.threshold_z == pytest.approx(norm.isf(tails[summary.threshold]))
             assert (
-                past.question.sums(past.aggregate) >= summary.threshold
+                past.question.votes(past.aggregate) >= summary.threshold
             ).sum() == summary.num_kept
             continue
-        oracle = make_pure_oracle(past.question.oracle, past.question.domain_size)
+        oracle = channel.pure
         fewer = binom.logsf(summary.threshold - 1, past.aggregate.num_reports, oracle.q)
         if fewer > -600:
             assert summary.threshold_z == pytest.approx(norm.isf(math.exp(fewer)), rel=1e-6)
-        votes = past.aggregate.tally[: past.question.num_candidates]
+        votes = past.question.votes(past.aggregate)
         assert (votes >= summary.threshold).sum() >= summary.num_kept
     assert stated or name not in {"ldp-triehh", "bitstogram"}
 

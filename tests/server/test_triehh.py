@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from fedhh.clients.answers.prefixes import draw_words
-from fedhh.clients.populations.population import ClientBlock, StoredPopulation
+from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Aggregate
+from fedhh.questions.choice import draw_words
+from fedhh.questions.clients import ClientBlock
+from fedhh.questions.question import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -179,7 +180,7 @@ def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
     tally = answer.aggregate.tally
     got = {LETTERS[i - 1]: int(tally[i]) for i in range(1, 7) if tally[i]}
     assert got == expected
-    assert tally[question.dummy] == 0
+    assert tally[question.names.nothing] == 0
 
 
 def test_bad_settings_and_small_populations_are_refused():

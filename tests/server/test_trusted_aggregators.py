@@ -19,7 +19,7 @@ from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.run import run_config
 from fedhh.plans.noisy_histogram import histogram_release
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.tee_histogram import publish
 from fedhh.testing import small_population
 from fedhh.testing.checks import holdings
@@ -83,9 +83,13 @@ def test_estimates_are_of_contributors_and_within_their_errors(name):
         assert abs(row["estimated_clients"] - contributors) < 6 * row["std_error"]
 
 
+def merged(question, messages):
+    return question.channel.one_row_each(question.names, messages)
+
+
 def test_weights_are_one_over_the_root_of_a_clients_words():
     _, question, aggregate = asked(PROTOCOLS["weighted-gaussian"], two_words(1_000))
-    rows = {(row[0], row[-2]): row[-1] for row in question.merged(aggregate.messages).tolist()}
+    rows = {(row[0], row[-2]): row[-1] for row in merged(question, aggregate.messages).tolist()}
     a, b = 1, 2
     assert rows == {(a, 1): 500, (a, 2): 500, (b, 2): 500}
     result = fedhh.simulate(PROTOCOLS["weighted-gaussian"], two_words(4_000), seed=0)
@@ -167,7 +171,7 @@ def test_no_query_lets_who_reads_it_compute_the_noise(name):
     assert protocol.noise_seed == 77
     question = protocol.next_question(protocol.initialize())
     told = {int(value) for _, value in holdings(question, "question") if isinstance(value, int)}
-    assert question.hash_seed in told
+    assert question.names.keys.point in told
     assert 77 not in told
     planned = protocol.plan.layers[0]
     drawn = protocol.noise_of(planned).normal(size=100)
@@ -265,7 +269,8 @@ def test_a_threshold_too_low_for_any_epsilon_states_none():
 def test_answers_of_another_query_and_too_few_clients_are_refused(name):
     protocol = PROTOCOLS[name].settle(num_clients=3_000, seed=0)
     question = protocol.next_question(protocol.initialize())
-    with pytest.raises(ValueError, match=f"messages of {question.message_size} numbers, got None"):
+    size = question.channel.message_size(question.names)
+    with pytest.raises(ValueError, match=f"messages of {size} numbers, got None"):
         protocol.finish_round(protocol.initialize(), question, Aggregate.empty(0))
     with pytest.raises(InputError, match="clients_per_layer <= 2999"):
         protocol.check_population(2_999)
@@ -275,12 +280,12 @@ def test_rows_about_one_word_are_added_up_in_any_order():
     _, question, aggregate = asked(PROTOCOLS["dp-sips"], small_population(3_000))
     rows = aggregate.messages
     twice = np.concatenate([rows[::-1], rows])
-    merged = question.merged(twice)
-    assert (merged[:, :-1] == question.merged(rows)[:, :-1]).all()
-    assert (merged[:, -1] == 2 * question.merged(rows)[:, -1]).all()
-    kinds = {tuple(row) for row in merged[:, :-1].tolist()}
-    assert len(kinds) == len(merged)
-    assert question.merged(rows[:0]).shape == (0, question.message_size)
+    both = merged(question, twice)
+    assert (both[:, :-1] == merged(question, rows)[:, :-1]).all()
+    assert (both[:, -1] == 2 * merged(question, rows)[:, -1]).all()
+    kinds = {tuple(row) for row in both[:, :-1].tolist()}
+    assert len(kinds) == len(both)
+    assert merged(question, rows[:0]).shape == (0, question.channel.message_size(question.names))
 
 
 @pytest.mark.parametrize("name", thinned(PROTOCOLS))

@@ -20,6 +20,7 @@ from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.two_servers import TwoServers
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
+from tests.questions_of_each_kind import sending
 
 CLIENTS = 3_000
 SMALL = TwoServers(alphabet=LETTERS, depth=6, eta_max=20, max_items=4, delta=1e-6)
@@ -179,4 +180,4 @@ def test_a_query_with_less_noise_is_refused():
     question = protocol.next_question(protocol.initialize())
     protocol.plan.check_question(question)
     with pytest.raises(InputError, match="as planned, got Disc"):
-        protocol.plan.check_question(replace(question, noise=noise_of("discrete-laplace", 0.1)))
+        protocol.plan.check_question(sending(question, noise=noise_of("discrete-laplace", 0.1)))

@@ -25,6 +25,7 @@ from fedhh.validation import InputError
 from fedhh.words.known_words import named_list
 from tests.asked_clients import Recording
 from tests.conftest import LETTERS
+from tests.questions_of_each_kind import sending
 from tests.zipf_words import final_state
 
 SMALL = LdpTrieHH(
@@ -128,7 +129,7 @@ def test_a_plan_of_votes_of_reports_refuses_to_count_clients(population):
     settled.plan.check_question(question)
     for plan, asked in (
         (replace(settled.plan, votes_per_client="all"), question),
-        (settled.plan, replace(question, votes_per_client="all")),
+        (settled.plan, sending(question, votes_per_client="all")),
     ):
         with pytest.raises(InputError, match="Expected votes_per_client="):
             plan.check_question(asked)

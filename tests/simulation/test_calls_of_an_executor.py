@@ -13,7 +13,7 @@ from functools import reduce
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds

@@ -24,6 +24,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from tests.conftest import LETTERS, zipf_population
+from tests.questions_of_each_kind import sending
 from tests.thinned import thinned
 
 POPULATION = zipf_population(1_500)
@@ -47,8 +48,16 @@ def asking(base, change, **settings):
 
 
 def in_last_layer(**changes):
-    """Return what changes the question of the last layer."""
-    return lambda question: replace(question, **changes) if question.layer == LAST else question
+    """Return what changes the question of the last layer, or its channel."""
+
+    def changed(question):
+        if question.layer != LAST:
+            return question
+        way = {k: v for k, v in changes.items() if k in vars(question.channel)}
+        rest = {k: v for k, v in changes.items() if k not in way}
+        return sending(replace(question, **rest), **way)
+
+    return changed
 
 
 class Listening(InProcessExecutor):
@@ -147,26 +156,30 @@ KNOWN = {"alphabet": LETTERS, "candidates": Candidates(POPULATION.lexicon.words)
 OTHERS = {
     "sfp": asking(
         Sfp,
-        lambda question: replace(question, fragment_oracle=less_private(question.fragment_oracle)),
+        lambda question: sending(
+            question, fragment_oracle=less_private(question.channel.fragment_oracle)
+        ),
         **SFP,
     ),
     "rappor": asking(
         Rappor,
-        lambda question: replace(
+        lambda question: sending(
             question,
             reports=replace(
-                question.reports, response=BitResponse.of_one_report(9.0, num_hashes=2)
+                question.channel.reports, response=BitResponse.of_one_report(9.0, num_hashes=2)
             ),
         ),
         **KNOWN,
         bloom_bits=32,
         bloom_cohorts=8,
     ),
-    "svim": asking(Svim, lambda question: replace(question, epsilon=9.0), **KNOWN, keep=5),
+    "svim": asking(Svim, lambda question: sending(question, epsilon=9.0), **KNOWN, keep=5),
     "blender": asking(
         Blender,
         lambda question: (
-            question if question.layer < 3 else replace(question, oracle=less_private(question.oracle))
+            question
+            if question.layer < 3
+            else sending(question, oracle=less_private(question.channel.oracle))
         ),
         alphabet=LETTERS,
         opt_in_share=0.5,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fedhh.clients.answers import prefixes
-from fedhh.clients.answers.sampling import NoiseFreeQuestion
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
+from fedhh.kernels import sampling
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
@@ -85,17 +85,17 @@ def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_o
 def test_a_warm_up_loads_the_kernels_of_real_answers(monkeypatch):
     seen: set[tuple[object, ...]] = set()
     for name in ("choose_contributions", "count_contributions"):
-        kernel = getattr(prefixes, name)
+        kernel = getattr(sampling, name)
 
         def spy(*arguments, name=name, kernel=kernel):
             seen.add((name, *map(kernel.typeof_pyval, arguments)))
             return kernel(*arguments)
 
-        monkeypatch.setattr(prefixes, name, spy)
+        monkeypatch.setattr(sampling, name, spy)
     warm_up()
     warmed_up = set(seen)
     assert len(warmed_up) == 2
     question = PROTOCOL.next_question(PROTOCOL.initialize())
-    for asked in (question, NoiseFreeQuestion.of(question, question.cohort)):
+    for asked in (question, replace(question, counts_only=True)):
         worker().answer(asked, [0])
     assert seen == warmed_up

@@ -18,11 +18,11 @@ from fedhh.adversary import FakeGroup
 from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.attendance import AttendanceExecutor
 from fedhh.clients.exact_tally import ExactTallyExecutor
-from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
+from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.trie_layers import TrieState

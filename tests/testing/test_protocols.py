@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec
-from fedhh.questions.base import Aggregate
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.trie_layers import TrieState
@@ -128,7 +128,10 @@ class AsksForMore(LdpTrieHH):
 class AsksWithLessPrivacy(LdpTrieHH):
     def next_question(self, state):
         question = super().next_question(state)
-        return question and replace(question, oracle=replace(question.oracle, epsilon=9.0))
+        if question is None:
+            return None
+        louder = replace(question.channel.oracle, epsilon=9.0)
+        return replace(question, channel=replace(question.channel, oracle=louder))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,18 +180,18 @@ class ChecksNothing(LdpTrieHH):
 
 
 WRONG = {
-    AsksByChance: "queries_are_pure",
+    AsksByChance: "questions_are_pure",
     KeepsByChance: "rounds_are_pure",
     SpoilsTheAggregate: "rounds_are_pure",
     RemembersInItself: "a_run_resumes_at_every_round",
     StateForNoCheckpoint: "a_run_resumes_at_every_round",
     KnowsTheLexicon: "truth_is_never_read",
     TakesAnyTally: "strange_aggregates_are_refused",
-    AsksTheSameClients: "queries_are_as_planned",
-    AsksMoreClients: "queries_are_as_planned",
-    AsksForMore: "queries_are_as_planned",
-    AsksWithLessPrivacy: "queries_are_as_planned",
-    TellsTheSeed: "queries_do_not_carry_the_runs_seed",
+    AsksTheSameClients: "questions_are_as_planned",
+    AsksMoreClients: "questions_are_as_planned",
+    AsksForMore: "questions_are_as_planned",
+    AsksWithLessPrivacy: "questions_are_as_planned",
+    TellsTheSeed: "questions_do_not_carry_the_runs_seed",
     ForgetsASummary: "one_summary_per_round",
     InventsAWord: "discoveries_are_words_that_the_protocol_can_find",
     TakesAnyPopulation: "small_populations_are_refused",
@@ -240,7 +243,7 @@ def test_a_failure_says_where_and_what():
     found = failures(KnowsTheLexicon)
     assert "protocol.known holds a Lexicon" in found["truth_is_never_read"]
     found = failures(AsksWithLessPrivacy)
-    assert "Expected local_epsilon <= 6.0 per contribution" in found["queries_are_as_planned"]
+    assert "Expected local_epsilon <= 6.0 per contribution" in found["questions_are_as_planned"]
     with pytest.raises(ConformanceError, match=r"2,000 clients.* need"):
         check_protocol(LdpTrieHH(alphabet=LETTERS, clients_per_layer=1_000), population=POPULATION)
 

@@ -6,11 +6,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from fedhh import InputError
-from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Question
+from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.judged import judged
 from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, CountOrAuto, FromConfig, Items, PrivacyBudget, check_settings
@@ -19,7 +22,7 @@ from fedhh.words.trie import PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuestion]):
+class Runoff(DiscoveryProtocol[np.ndarray, VoteQuestion]):
     """Half of the clients vote on all words, the other half on the ``keep`` best of them.
 
     Attributes:
@@ -85,27 +88,26 @@ class Runoff(DiscoveryProtocol[np.ndarray, PrefixQuestion]):
     def ask(self, planned, run):
         """Return the broadcast of the words that are left."""
         codes = self.symbols.encode(self.listed, width=self.longest_word + 1)[run.own]
-        return PrefixQuestion(
+        names = TrieNames(
+            trie=PrefixTrie.empty(self.symbols.size), finished=codes, excluded=codes[:0]
+        )
+        return Question(
             pass_index=planned.pass_index,
             layer=planned.layer,
             cohort=self.plan.cohort(planned.pass_index, planned.layer),
             alphabet=self.symbols,
             max_items=self.max_items,
-            sampler="random",
-            trie=PrefixTrie.empty(self.symbols.size),
-            finished=codes,
-            excluded=codes[:0],
-            oracle=self.oracle,
+            names=names,
+            choice=SampleB(sampler="random"),
+            channel=Reports.on(names, self.oracle),
         )
 
     def hear(self, planned, run, question, aggregate):
         """Return the words with the most votes; of the runoff, as words found."""
-        votes = aggregate.tally[: question.num_candidates]
-        oracle = make_pure_oracle(question.oracle, question.domain_size)
-        noise = Noise(oracle=oracle, num_reports=aggregate.num_reports)
+        votes, noise = question.votes(aggregate), Noise.of_votes(question, aggregate)
         best = np.argsort(-votes, kind="stable")[: self.keep]
         found = counted(
-            question, aggregate, noise, codes=question.finished[best], support=votes[best]
+            question, aggregate, noise, codes=question.names.finished[best], support=votes[best]
         )
         return judged(
             run.own[best],

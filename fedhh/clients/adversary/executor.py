@@ -14,20 +14,14 @@ from dataclasses import replace
 import numpy as np
 
 from fedhh.adversary import FakeGroup, FakePositions, Goal, Strategy
-from fedhh.clients.adversary.crafted import Crafter, make_crafter
-from fedhh.clients.answers.base import BlockCounts
-from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import (
-    Aggregate,
-    Answer,
-    Diagnostics,
-    FakeReports,
-    Question,
-    merge_messages,
-)
+from fedhh.questions.answer import Answer, Diagnostics, FakeReports
+from fedhh.questions.channel import Channel
+from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.question import Aggregate, AnyQuestion, merge_messages
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Executor, Progress
 from fedhh.words.lexicon import Lexicon
@@ -74,7 +68,7 @@ class AdversaryExecutor(Executor):
         self._positions: FakePositions | None = None
         self._redraw: int | None = None
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
         """Yield the honest clients' answers, then that of the fake ones."""
         cohort = question.cohort
         positions = self._positions_of(cohort)
@@ -104,7 +98,7 @@ class AdversaryExecutor(Executor):
             self._redraw = cohort.redraw
         return self._positions
 
-    def _fake_answer(self, question: Question, numbers: list[int]) -> Answer:
+    def _fake_answer(self, question: AnyQuestion, numbers: list[int]) -> Answer:
         if self._goal != "demote" and self._strategy == "input":
             aggregate = self._honest_reports(question, numbers)
         else:
@@ -118,7 +112,7 @@ class AdversaryExecutor(Executor):
             ),
         )
 
-    def _honest_reports(self, question: Question, numbers: list[int]) -> Aggregate:
+    def _honest_reports(self, question: AnyQuestion, numbers: list[int]) -> Aggregate:
         """Return what clients with these words send, who do as they are asked."""
         holders, words = [], []
         first = 0
@@ -141,16 +135,15 @@ class AdversaryExecutor(Executor):
         answer = worker.answer(replace(question, cohort=cohort), range(cohort.num_blocks))
         return answer.aggregate
 
-    def _crafted_reports(self, question: Question, numbers: list[int]) -> Aggregate:
-        crafter = make_crafter(question, self._matcher)
+    def _crafted_reports(self, question: AnyQuestion, numbers: list[int]) -> Aggregate:
         tally = np.zeros(question.tally_size, dtype=np.int64)
-        sent: list[BlockCounts] = []
+        sent: list[Sent] = []
         for part, (group, number) in enumerate(zip(self._groups, numbers, strict=True)):
             if number:
                 path = (_COINS, question.pass_index, question.layer, part)
                 rng = generator(self._seed, Stream.ADVERSARY, *path)
                 sent += [
-                    self._part(crafter, group, min(_AT_ONCE, number - done), rng, tally)
+                    self._part(question, group, min(_AT_ONCE, number - done), rng, tally)
                     for done in range(0, number, _AT_ONCE)
                 ]
         return Aggregate(
@@ -162,17 +155,21 @@ class AdversaryExecutor(Executor):
 
     def _part(
         self,
-        crafter: Crafter,
+        question: AnyQuestion,
         group: FakeGroup,
         number: int,
         rng: np.random.Generator,
         tally: np.ndarray,
-    ) -> BlockCounts:
+    ) -> Sent:
+        channel: Channel = question.channel
+        words = self._matcher
         if self._strategy == "random-reports":
-            return crafter.add_random_reports(number, rng=rng, tally=tally)
+            return channel.craft_random(question, words, number, rng=rng, tally=tally)
         if self._strategy == "random-values":
-            return crafter.add_random_values(number, rng=rng, tally=tally)
-        return crafter.add(
+            return channel.craft_random_values(question, words, number, rng=rng, tally=tally)
+        return channel.craft(
+            question,
+            words,
             group.targets,
             number,
             goal="demote" if self._goal == "demote" else "promote",

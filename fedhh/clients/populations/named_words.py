@@ -27,11 +27,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.coded_words import is_coded
 from fedhh.random import scatter
 from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
+from fedhh.words.coded_words import is_coded
 from fedhh.words.known_words import KnownWords, is_named, named_list, scowl_file
 from fedhh.words.languages import ENGLISH, normalised
 

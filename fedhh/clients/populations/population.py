@@ -6,14 +6,15 @@ import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.questions.base import Counted
+from fedhh.questions.answer import Counted
+from fedhh.questions.clients import ClientBlock
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
@@ -26,26 +27,6 @@ _CLIENTS_IN_FINGERPRINT = 10_000
 
 CountProgress = Callable[[int, int], None]
 """Called with the number of clients counted so far, from 0, and how many there are to count."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClientBlock:
-    """Some clients and their items, as compressed sparse rows.
-
-    Attributes:
-        clients: ``(n,) int64`` client numbers.
-        offsets: ``(n + 1,) int64``; client i's items are ``offsets[i] : offsets[i + 1]``.
-        word_ids: ``(items,) int32`` into the population's lexicon, distinct within a client.
-        counts: ``(items,) int32``, at least 1: how often the client typed the word.
-        coded: ``(m,) int64``: words that the lexicon lacks. Word id ``len(lexicon) + i`` is the
-            coded word with number ``coded[i]``, see `fedhh.clients.populations.strings`.
-    """
-
-    clients: Ids
-    offsets: Ids
-    word_ids: Words
-    counts: Counts
-    coded: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

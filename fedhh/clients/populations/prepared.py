@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.populations.population import ClientBlock, Ids, StoredPopulation
+from fedhh.clients.populations.population import Ids, StoredPopulation
+from fedhh.questions.clients import ClientBlock
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown

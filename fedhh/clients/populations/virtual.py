@@ -19,7 +19,6 @@ import numpy as np
 
 from fedhh.clients.populations.named_words import NAMED_RANKS
 from fedhh.clients.populations.population import (
-    ClientBlock,
     ClientCounter,
     CountProgress,
     Ids,
@@ -28,7 +27,8 @@ from fedhh.clients.populations.population import (
 )
 from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.coded import count_words, part_ranks
-from fedhh.questions.base import Counted
+from fedhh.questions.answer import Counted
+from fedhh.questions.clients import ClientBlock
 from fedhh.system.machine import num_cores
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.known_words import KnownWords

@@ -50,8 +50,8 @@ class Fidelity:
         if self.name == PER_REPORT and scaled:
             raise InputError(
                 f"Expected simulation.drawn_clients = 'all' with fidelity {PER_REPORT!r}, got "
-                f"{self.drawn_clients:,} of {question.cohort.size:,} clients per layer: clients that "
-                f"are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
+                f"{self.drawn_clients:,} of {question.cohort.size:,} clients per layer: clients "
+                f"that are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
             )
         try:
             require_sampling(question, always=self.name == EXACT_TALLY, scaled=scaled)

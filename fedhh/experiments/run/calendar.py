@@ -11,7 +11,7 @@ from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.plans.base import Plan
-from fedhh.questions.base import Attendance
+from fedhh.questions.answer import Attendance
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError
 

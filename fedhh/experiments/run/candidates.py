@@ -88,7 +88,7 @@ def values_of(round_record: RoundRecord, truth: Truth) -> _Indices:
     """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
     if round_record.prefix_length:
         return truth.prefix_values(round_record.finished, round_record.prefix_length)
-    return truth.candidate_values(round_record.question)
+    return truth.candidate_values(round_record.names)
 
 
 def real_holders(round_record: RoundRecord, truth: Truth, values: _Indices) -> _Indices:

@@ -23,10 +23,14 @@ import numpy.typing as npt
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.truth import Truth
-from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import AnyProtocol
-from fedhh.questions.base import Aggregate, Answer, PrefixQuestion
+from fedhh.questions.answer import Answer
+from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.evidence import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
@@ -120,32 +124,36 @@ def _question(
     population: Population,
     held: npt.NDArray[np.int64],
     epsilon: float,
-) -> PrefixQuestion:
+) -> VoteQuestion:
     """Return the question about some words of the lexicon, and about nothing else."""
     alphabet, width = protocol.symbols, protocol.longest_word + 1
     nothing = PrefixTrie(alphabet_size=alphabet.size, levels=(np.zeros(0, dtype=np.int64),))
-    return PrefixQuestion(
+    names = TrieNames(
+        trie=nothing,
+        finished=population.lexicon.encoded(alphabet, width)[held],
+        excluded=np.zeros((0, width), dtype=np.uint16),
+    )
+    oracle = OracleSpec(name="ss", epsilon=epsilon, params={"subset_size": "optimal"})
+    return Question(
         pass_index=_PASS,
         layer=1,
         cohort=Cohort(start=0, size=population.num_clients),
         alphabet=alphabet,
         max_items=protocol.max_items,
-        sampler=protocol.sampler,
         pad=protocol.pad,
-        trie=nothing,
-        finished=population.lexicon.encoded(alphabet, width)[held],
-        excluded=np.zeros((0, width), dtype=np.uint16),
-        oracle=OracleSpec(name="ss", epsilon=epsilon, params={"subset_size": "optimal"}),
+        names=names,
+        choice=SampleB(sampler=protocol.sampler),
+        channel=Reports.on(names, oracle),
     )
 
 
-def _kept(question: PrefixQuestion, executor: Executor) -> npt.NDArray[np.bool_]:
+def _kept(question: VoteQuestion, executor: Executor) -> npt.NDArray[np.bool_]:
     """Return ``(c,) bool``: which of the question's candidates the rule lets through."""
     if not question.num_candidates:
         return np.zeros(0, dtype=np.bool_)
     aggregate: Aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
-    votes = aggregate.tally[:-1].astype(np.float64)
+    votes = question.votes(aggregate).astype(np.float64)
     num_reports = np.full(len(votes), float(aggregate.num_reports))
-    oracle = make_pure_oracle(question.oracle, question.domain_size)
+    oracle = question.channel.pure
     p = p_values(votes, num_reports, num_reports * oracle.q)
     return benjamini_hochberg(p, FALSE_DISCOVERY_RATE)

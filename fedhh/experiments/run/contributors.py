@@ -6,14 +6,17 @@ contributors than holders. A protocol knows neither number; a simulator knows bo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
-from fedhh.clients.answers.prefixes import PrefixAnswerer
-from fedhh.clients.populations.population import ClientBlock, Population, StoredPopulation
+from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.protocol import Discoveries
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.channel import Answering
+from fedhh.questions.clients import ClientBlock
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.reports import VoteQuestion
 from fedhh.words.rows import match_rows
 
 _Floats = npt.NDArray[np.float64]
@@ -25,7 +28,7 @@ _AT_ONCE = 2**14
 
 
 def contributors(
-    question: PrefixQuestion,
+    question: VoteQuestion,
     population: Population,
     discoveries: Discoveries,
     holders: npt.NDArray[np.int64],
@@ -49,8 +52,11 @@ def contributors(
     if population.exchangeable and not isinstance(population, StoredPopulation):
         asked = min(asked, _MOST_DRAWN)
     said, held = _sums(question, population, asked, seed)
-    codes = question.alphabet.encode(list(discoveries.words), width=question.finished.shape[1])
-    places = match_rows(codes, question.finished)
+    finished = question.names.finished
+    codes = question.alphabet.encode(
+        list(discoveries.words), width=question.names.finished.shape[1]
+    )
+    places = match_rows(codes, finished)
     said, held = said[places], held[places]
     if asked == population.num_clients:
         return said
@@ -59,20 +65,24 @@ def contributors(
 
 
 def _sums(
-    question: PrefixQuestion, population: Population, num_clients: int, seed: int
+    question: VoteQuestion, population: Population, num_clients: int, seed: int
 ) -> tuple[_Floats, _Floats]:
-    """Return ``(f,)`` contributors and holders of each word of a question among the first clients."""
+    """Return ``(f,)`` contributors and holders of a question's words among the first clients."""
     matcher = WordMatcher(population.lexicon)
-    lexicon, coded = matcher.prefix_values(question), CodedMatcher(question)
+    names, alphabet = question.names, question.alphabet
+    lexicon, coded = names.known(matcher, alphabet), names.coded(matcher, alphabet)
     greedy = None
-    if question.sampler == "greedy":
-        greedy = PrefixAnswerer(question, matcher, seed, noise_free=True)
-    said = np.zeros(question.domain_size)
-    held = np.zeros(question.domain_size)
-    chosen = np.zeros(question.domain_size, dtype=np.int64)
+    if question.choice.sampler == "greedy":
+        counting = replace(question, counts_only=True)
+        greedy = Answering(counting, matcher, seed)
+    said = np.zeros(question.channel.domain_size)
+    held = np.zeros(question.channel.domain_size)
+    chosen = np.zeros(question.channel.domain_size, dtype=np.int64)
     for block, first in enumerate(range(0, num_clients, _AT_ONCE)):
         rows = population.block(np.arange(first, min(first + _AT_ONCE, num_clients)))
-        values, sizes = _held_values(rows, np.concatenate([lexicon, coded.values(rows.coded)]))
+        values, sizes = _held_values(
+            rows, np.concatenate([lexicon.values, coded(rows.coded).values])
+        )
         held += np.bincount(values, minlength=len(held))
         if greedy is not None:
             greedy.add_block(rows, block, chosen)

@@ -14,7 +14,7 @@ from fedhh.experiments.config.fidelity import layer_fidelity
 from fedhh.experiments.run.truth import Observed
 from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
-from fedhh.questions.base import Attendance, Diagnostics
+from fedhh.questions.answer import Attendance, Diagnostics
 from fedhh.settings import described
 
 OF_DEVICES = (

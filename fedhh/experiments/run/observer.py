@@ -21,7 +21,9 @@ from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import AnyProtocol, Discoveries, RunState
-from fedhh.questions.base import Counted, PrefixQuestion, Question
+from fedhh.questions.answer import Counted
+from fedhh.questions.question import AnyQuestion
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
@@ -33,7 +35,7 @@ _ROUNDS = "rounds"
 class _Seen:
     """A round, as far as the truth is asked about it; see `Truth.observe`."""
 
-    question: Question
+    question: AnyQuestion
     kept: npt.NDArray[Any] | None
     discoveries: Discoveries
 
@@ -87,7 +89,7 @@ class Observer:
         """Return the outcome of the truth in a round; NaN if that is known in the end only."""
         seen = self._seen_after(finished.question, finished.state)
         question = finished.question
-        if isinstance(question, PrefixQuestion) and self._planned(question).validates:
+        if self._planned(question).validates:
             self.validation = question
         self.last_record = None
         if self._round_records is not None:
@@ -122,7 +124,7 @@ class Observer:
             counted=self._counted,
         )
 
-    def _seen_after(self, question: Question, state: RunState[Any]) -> _Seen:
+    def _seen_after(self, question: AnyQuestion, state: RunState[Any]) -> _Seen:
         return _Seen(
             question=question, kept=state.kept, discoveries=self._protocol.discoveries(state)
         )
@@ -136,10 +138,10 @@ class Observer:
             assert question is not None
             yield self._seen_after(question, state)
 
-    def _planned(self, asked: Question | RoundRecord) -> PlannedRound:
+    def _planned(self, asked: AnyQuestion | RoundRecord) -> PlannedRound:
         return self._protocol.plan.planned(asked.pass_index, asked.layer)
 
-    def _stored_validation(self, round_records: RoundRecords | None) -> PrefixQuestion | None:
+    def _stored_validation(self, round_records: RoundRecords | None) -> VoteQuestion | None:
         """Return the validation round's broadcast where that was heard before a resume."""
         protocol = self._protocol
         if (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles import OracleSpec
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.questions.base import Aggregate, FakeReports, PrefixQuestion, Question
-from fedhh.questions.cohort import Cohort
-from fedhh.questions.sketches import BlindPrefixQuestion
-from fedhh.questions.sums import NoisySumQuestion
-from fedhh.server.noise import Noise
+from fedhh.questions.answer import FakeReports
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.reports import StringQuestion
+from fedhh.server.noise import Noise, noise_of
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.rows import match_rows
@@ -75,7 +73,7 @@ class VoteStatistics:
 class RoundRecord:
     """What a server knows of a round's candidates; all of it can stand in a checkpoint.
 
-    Candidates are numbered as in `fedhh.questions.base.PrefixQuestion`.
+    Candidates are numbered as in `fedhh.questions.names.TrieNames`.
 
     Attributes:
         pass_index: Which pass, from 0.
@@ -133,20 +131,9 @@ class RoundRecord:
         return Alphabet(symbols=self.symbols)
 
     @cached_property
-    def question(self) -> PrefixQuestion:
-        """The round's broadcast, as far as it says which word has which candidate."""
-        return PrefixQuestion(
-            pass_index=self.pass_index,
-            layer=self.layer,
-            cohort=Cohort(start=0, size=1),
-            alphabet=self.alphabet,
-            max_items=1,
-            sampler="random",
-            trie=self.trie,
-            finished=self.finished,
-            excluded=self.excluded,
-            oracle=OracleSpec(name="none", epsilon=math.inf),
-        )
+    def names(self) -> TrieNames:
+        """Which word has which candidate."""
+        return TrieNames(trie=self.trie, finished=self.finished, excluded=self.excluded)
 
     def spelled(self, candidates: _Indices) -> tuple[list[str], npt.NDArray[np.bool_]]:
         """Return candidates as text, without the end symbol, and whether each is a word."""
@@ -197,7 +184,7 @@ ROUND_TYPES: tuple[type[Any], ...] = (RoundRecord, PrefixTrie, VoteStatistics)
 
 
 def record_of(
-    question: Question,
+    question: AnyQuestion,
     aggregate: Aggregate,
     summary: RoundSummary,
     *,
@@ -219,23 +206,24 @@ def record_of(
         after: Words found, those of the round included.
         fakes: What fake clients sent; None without any.
     """
-    if isinstance(question, PrefixQuestion) and len(aggregate.tally) == question.domain_size:
+    if question.names.extended is not None:
         round_record = _of_votes(question, aggregate, summary, kept, before=before, after=after)
         if fakes is not None:
-            fake_votes = fakes.tally[: question.num_candidates]
-            round_record = replace(round_record, fake_votes=fake_votes)
+            sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
+            round_record = replace(round_record, fake_votes=question.votes(sent))
         return round_record if posterior is None else replace(round_record, posterior=posterior)
-    if isinstance(question, BlindPrefixQuestion) and kept is not None:
+    if kept is not None and kept.ndim == 2:
         round_record = _of_sketch(question, aggregate, summary, kept)
         if fakes is not None:
             sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
-            round_record = replace(round_record, fake_votes=question.support(sent, kept))
+            votes = question.channel.support(question, sent, question.names.keys_of(kept))
+            round_record = replace(round_record, fake_votes=votes)
         return round_record
     return None
 
 
 def _of_votes(
-    question: PrefixQuestion,
+    question: AnyQuestion,
     aggregate: Aggregate,
     summary: RoundSummary,
     kept: npt.NDArray[Any] | None,
@@ -243,34 +231,29 @@ def _of_votes(
     before: Sequence[str],
     after: Discoveries,
 ) -> RoundRecord:
-    noise: Noise | SumNoise
-    if isinstance(question, NoisySumQuestion):
-        votes, noise = question.sums(aggregate), SumNoise.of(question, aggregate)
-    else:
-        votes = aggregate.tally[: question.num_candidates]
-        noise = Noise.of_votes(question, aggregate)
-    width = max(question.finished.shape[1], question.trie.length + 1)
-    is_validation = not question.num_extensions
+    names, votes, noise = question.names, question.votes(aggregate), noise_of(question, aggregate)
+    width = max(names.finished.shape[1], names.trie.length + 1)
+    is_validation = not names.num_extensions
     texts = list(after.words)
     if not is_validation:
         here = (after.pass_index == question.pass_index) & (after.layer == question.layer)
         texts = [texts[i] for i in np.flatnonzero(here)]
-    words = _candidates_of(question, texts, width)
+    words = _candidates_of(names, question.alphabet, texts, width)
     num_fresh = question.num_candidates
-    if not is_validation and len(question.finished):
-        known = question.alphabet.encode(list(before), width=question.finished.shape[1])
-        repeated = match_rows(question.finished, known) >= 0
+    if not is_validation and len(names.finished):
+        known = question.alphabet.encode(list(before), width=names.finished.shape[1])
+        repeated = match_rows(names.finished, known) >= 0
         if repeated.any():
             # They stand last: what is asked about again follows what is new.
-            num_fresh = question.num_extensions + int(np.argmax(repeated))
+            num_fresh = names.num_extensions + int(np.argmax(repeated))
     return _record(
         question,
         summary,
         noise,
         votes,
-        trie=question.trie,
-        finished=question.finished,
-        excluded=question.excluded,
+        trie=names.trie,
+        finished=names.finished,
+        excluded=names.excluded,
         num_fresh=num_fresh,
         kept=np.zeros(0, dtype=np.int64) if kept is None else kept,
         words=words,
@@ -278,7 +261,11 @@ def _of_votes(
 
 
 def _record(
-    question: Question, summary: RoundSummary, noise: Noise | SumNoise, votes: _Indices, **rest: Any
+    question: AnyQuestion,
+    summary: RoundSummary,
+    noise: Noise | SumNoise,
+    votes: _Indices,
+    **rest: Any,
 ) -> RoundRecord:
     return RoundRecord(
         pass_index=question.pass_index,
@@ -294,25 +281,25 @@ def _record(
 
 
 def _of_sketch(
-    question: BlindPrefixQuestion, aggregate: Aggregate, summary: RoundSummary, kept: Codes
+    question: StringQuestion, aggregate: Aggregate, summary: RoundSummary, kept: Codes
 ) -> RoundRecord:
     """Return a round whose server asked a sketch: what it kept, as words or prefixes of a length.
 
     The candidates that it dropped were never listed; they are only counted in the summary.
     """
-    votes = question.support(aggregate, kept)
+    votes = question.channel.support(question, aggregate, question.names.keys_of(kept))
     width = kept.shape[1]
     everything = np.arange(len(kept))
-    is_last = question.prefix_length == question.longest_word
+    is_last = question.names.length == question.names.longest_word
     none = np.zeros(0, dtype=np.int64)
     return _record(
         question,
         summary,
-        Noise.of_aggregate(question.prefixes, aggregate.num_reports, aggregate.tally),
+        Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally),
         votes,
         trie=PrefixTrie.empty(question.alphabet.size),
         finished=kept,
-        prefix_length=question.prefix_length,
+        prefix_length=question.names.length,
         excluded=np.zeros((0, width), dtype=np.uint16),
         num_fresh=len(kept),
         kept=none if is_last else everything,
@@ -329,18 +316,20 @@ def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return votes
 
 
-def _candidates_of(question: PrefixQuestion, texts: Sequence[str], width: int) -> _Indices:
+def _candidates_of(
+    names: TrieNames, alphabet: Alphabet, texts: Sequence[str], width: int
+) -> _Indices:
     """Return the ascending candidates that are some words."""
-    codes = question.alphabet.encode(list(texts), width=width)
-    length = question.trie.length
+    codes = alphabet.encode(list(texts), width=width)
+    length = names.trie.length
     numbers = np.full(len(texts), ABSENT, dtype=np.int64)
-    if question.num_extensions:
-        nodes = question.trie.walk(codes)
+    if names.num_extensions:
+        nodes = names.trie.walk(codes)
         ends = (nodes != ABSENT) & (codes[:, length] == END)
         if length:
             ends &= codes[:, length - 1] != END
-        numbers[ends] = nodes[ends] * question.trie.alphabet_size + END
-    if len(question.finished):
-        in_finished = match_rows(codes[:, : question.finished.shape[1]], question.finished)
-        numbers[in_finished >= 0] = question.num_extensions + in_finished[in_finished >= 0]
+        numbers[ends] = nodes[ends] * names.trie.alphabet_size + END
+    if len(names.finished):
+        in_finished = match_rows(codes[:, : names.finished.shape[1]], names.finished)
+        numbers[in_finished >= 0] = names.num_extensions + in_finished[in_finished >= 0]
     return np.unique(numbers[numbers != ABSENT])

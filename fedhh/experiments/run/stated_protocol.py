@@ -10,7 +10,7 @@ from fedhh.oracles import OracleSpec
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
-from fedhh.questions.base import Aggregate, Question
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 
@@ -131,7 +131,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         self.begin()
 
     def hear(
-        self, planned: PlannedRound, run: RunState[Any], question: Question, aggregate: Aggregate
+        self, planned: PlannedRound, run: RunState[Any], question: AnyQuestion, aggregate: Aggregate
     ) -> NoReturn:
         self.begin()
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
-from fedhh.questions.base import Counted, PrefixQuestion, Question
+from fedhh.questions.answer import Counted
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import END, Alphabet, beginning
+from fedhh.words.coded_words import coded_words
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -125,9 +127,9 @@ class Truth:
         """What the protocol can spell words with."""
         return self._alphabet
 
-    def candidate_values(self, question: PrefixQuestion) -> npt.NDArray[np.int64]:
+    def candidate_values(self, names: TrieNames) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
-        return self._matcher.prefix_values(question)
+        return self._matcher.prefix_values(names, self._alphabet)
 
     def prefix_values(self, prefixes: Codes, length: int) -> npt.NDArray[np.int64]:
         """Return ``(V,) int64``: each word's number among prefixes, -1 for none.
@@ -152,37 +154,31 @@ class Truth:
         return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
 
     def observe(
-        self, question: Question, kept: npt.NDArray[Any] | None, discoveries: Discoveries
+        self, question: AnyQuestion, kept: npt.NDArray[Any] | None, discoveries: Discoveries
     ) -> Observed:
         """Return the outcome of the target in a round."""
         ids = self.ids(discoveries)
-        extended = None
-        if isinstance(question, PrefixQuestion) and kept is not None:
-            extended = question.trie.extend(kept)
-        was_alive = self._alive(question)
+        trie, extended = question.names.extended, None
+        if trie is not None and kept is not None:
+            extended = trie.extend(kept)
+        was_alive = None if trie is None else _begin(self._walk, trie)
         # A validation round takes words back, so what was found before does not count.
         self._found[:] = False
         self._found[ids[ids >= 0]] = True
         coverage = self.share(self._found)
-        if was_alive is None:
+        if trie is None or was_alive is None:
             return Observed(coverage=coverage, missed_mass=math.nan)
         lost = was_alive & ~self._found
         if extended is not None:
             lost &= ~_begin(self._walk, extended)
-        missed = self.share(lost) + self._lost(question, extended)
+        missed = self.share(lost) + self._lost(trie, extended)
         return Observed(coverage=coverage, missed_mass=missed)
 
-    def _alive(self, question: Question) -> npt.NDArray[np.bool_] | None:
-        """Return which words begin with a broadcast prefix, if the question broadcasts any."""
-        if not isinstance(question, PrefixQuestion):
-            return None
-        return _begin(self._walk, question.trie)
-
-    def _lost(self, question: Question, extended: PrefixTrie | None) -> float:
+    def _lost(self, trie: PrefixTrie, extended: PrefixTrie | None) -> float:
         """Return the missed mass among words outside the lexicon, from the sample of them."""
-        if self._rare is None or not isinstance(question, PrefixQuestion):
+        if self._rare is None:
             return 0.0
-        lost = _begin(self._rare.walk, question.trie)
+        lost = _begin(self._rare.walk, trie)
         if extended is not None:
             lost &= ~_begin(self._rare.walk, extended)
         return float(self._rare.weights[lost].sum())

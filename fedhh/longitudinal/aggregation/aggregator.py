@@ -23,8 +23,8 @@ from scipy.special import ndtri
 from fedhh.longitudinal.aggregation.sums import ReportSums, SumsState, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
-from fedhh.questions.base import Aggregate
-from fedhh.questions.sketches import FragmentQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.records import RecordQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.sfp import Sfp
 from fedhh.words.puzzle import FragmentPuzzle
@@ -262,8 +262,8 @@ class FragmentAggregator(Aggregator):
         threshold: float | None,
         watched: Sequence[str],
     ) -> None:
-        self._question: FragmentQuestion[FragmentPuzzle] = form.question
-        self.oracle, self.threshold = form.question.words, threshold
+        self._question: RecordQuestion[FragmentPuzzle] = form.question
+        self.oracle, self.threshold = form.question.channel.words, threshold
         self.watched = self._keys(watched)
         self._protocol = protocol
         self._all_words = sums_of(self.oracle)
@@ -312,7 +312,7 @@ class FragmentAggregator(Aggregator):
         """
         num_reports = sums.num_reports
         estimate = self.oracle.estimate(sums.support(self._keys(words)), num_reports)
-        noise = Noise.of_aggregate(self._question.words, num_reports, sums.aggregate())
+        noise = Noise.of_aggregate(self._question.channel.words, num_reports, sums.aggregate())
         return self._publication(
             words,
             estimate,
@@ -350,9 +350,9 @@ class FragmentAggregator(Aggregator):
         self._found, self._looked_up = list(state.found), state.looked_up
 
     def _clear(self) -> None:
-        positions = self._question.puzzle.num_positions
+        positions = self._question.channel.puzzle.num_positions
         self._words = sums_of(self.oracle)
-        self._fragments = [sums_of(self._question.fragments) for _ in range(positions)]
+        self._fragments = [sums_of(self._question.channel.fragments) for _ in range(positions)]
         self._positions = np.zeros(positions, dtype=np.int64)
 
     def _split(self, batch: Batch) -> tuple[Numbers, Numbers, Numbers]:
@@ -363,5 +363,7 @@ class FragmentAggregator(Aggregator):
         return reports[:, 0], reports[:, 1 : 1 + width], reports[:, 1 + width :]
 
     def _keys(self, words: Sequence[str]) -> Numbers:
-        codes = self._question.alphabet.encode(list(words), width=self._question.puzzle.length)
-        return self._question.puzzle.names.keys(codes)
+        codes = self._question.alphabet.encode(
+            list(words), width=self._question.channel.puzzle.length
+        )
+        return self._question.names.keys_of(codes)

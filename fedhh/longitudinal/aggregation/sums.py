@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
 from fedhh.oracles import FrequencyOracle
 from fedhh.oracles.sketch import MeanSketchOracle
-from fedhh.questions.base import Tally
+from fedhh.questions.question import Tally
 
 Numbers = npt.NDArray[np.int64]
 _Table = npt.NDArray[np.signedinteger[Any]]

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.answers.blind import padded_strings
 from fedhh.longitudinal.devices.model import DeviceBlock, DeviceModel
 from fedhh.longitudinal.records import (
     Arrivals,
+    DayQuestion,
     FragmentRecords,
     OracleRecords,
     RecordForm,
-    RecordQuestion,
 )
-from fedhh.questions.base import Aggregate, Answer, Diagnostics, Question, merge_messages
+from fedhh.questions.answer import Answer, Diagnostics
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.question import Aggregate, merge_messages
 from fedhh.random import Stream, generator, scatter
 from fedhh.simulation.executor import Progress
 from fedhh.validation import InputError
@@ -50,18 +51,19 @@ class FragmentRecordMaker(RecordMaker):
     """Makes records of words for SFP: position, report of the word, report of a fragment."""
 
     def __init__(self, form: FragmentRecords, words: Sequence[str]) -> None:
-        self._question = form.question
-        question, lexicon = form.question, Lexicon(words=words)
-        codes, self._keys = padded_strings(question.alphabet, question.puzzle, lexicon)
+        question, self._records = form.question, form.question.channel
+        known = question.names.known(WordMatcher(Lexicon(words=words)), question.alphabet)
+        assert known.codes is not None
+        codes, self._keys = known.codes, known.values
         if (self._keys < 0).any():
             bad = words[int(np.argmin(self._keys))]
             raise InputError(f"Expected words of the alphabet's symbols, got {bad!r}.")
-        self._fragments = form.question.puzzle.fragments(codes, self._keys)
+        self._fragments = self._records.puzzle.fragments(codes, self._keys)
 
     def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
-        positions = rng.integers(self._question.puzzle.num_positions, size=len(values))
-        words = self._question.words.privatize(self._keys[values], rng=rng)
-        fragments = self._question.fragments.privatize(self._fragments[values, positions], rng=rng)
+        positions = rng.integers(self._records.puzzle.num_positions, size=len(values))
+        words = self._records.words.privatize(self._keys[values], rng=rng)
+        fragments = self._records.fragments.privatize(self._fragments[values, positions], rng=rng)
         return np.concatenate([_rows(part) for part in (positions, words, fragments)], axis=1)
 
 
@@ -119,17 +121,16 @@ class DeviceWorker:
 
     def answer(
         self,
-        question: Question,
+        question: DayQuestion,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
         onto: Answer | None = None,
     ) -> Answer:
-        """Return what the devices of some blocks send on a `RecordQuestion`'s day.
+        """Return what the devices of some blocks send on a `DayQuestion`'s day.
 
         See `fedhh.simulation.executor.Worker`.
         """
-        assert isinstance(question, RecordQuestion)
         before = onto or self._nothing(question)
         aggregate, known = before.aggregate, before.diagnostics
         assert isinstance(known, DayDiagnostics)
@@ -180,14 +181,14 @@ class DeviceWorker:
             ),
         )
 
-    def _nothing(self, question: RecordQuestion) -> Answer:
+    def _nothing(self, question: DayQuestion) -> Answer:
         values = len(self._model.use_cases[question.use_case_index].events.weights)
         return Answer(
             aggregate=Aggregate.empty(question.tally_size),
             diagnostics=DayDiagnostics(counts=np.zeros((3, values), dtype=np.int64)),
         )
 
-    def _state(self, question: RecordQuestion, block: int, size: int) -> DeviceBlock:
+    def _state(self, question: DayQuestion, block: int, size: int) -> DeviceBlock:
         place = question.use_case_index, block
         state = self._blocks.get(place)
         if state is None or state.next_day > question.day:
@@ -197,7 +198,7 @@ class DeviceWorker:
             state.simulate()
         return state
 
-    def _maker(self, question: RecordQuestion) -> RecordMaker:
+    def _maker(self, question: DayQuestion) -> RecordMaker:
         if question.use_case_index not in self._makers:
             words = self._model.use_cases[question.use_case_index].events.words
             self._makers[question.use_case_index] = record_maker(question.form, words)

@@ -33,12 +33,11 @@ from fedhh.longitudinal.ledger import Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.longitudinal.pipeline.device_log import DeviceLog, read_device_log
-from fedhh.longitudinal.records import Arrivals, OracleRecords, RecordQuestion
+from fedhh.longitudinal.records import Arrivals, DayQuestion, OracleRecords
 from fedhh.oracles import FrequencyOracle, OracleSpec
 from fedhh.questions.cohort import Cohort
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, did_you_mean, require_at_least, shown
-from fedhh.words.alphabet import Alphabet
 
 Numbers = npt.NDArray[np.int64]
 
@@ -289,15 +288,8 @@ class PipelineDevices:
         cohort = Cohort(start=0, size=num_devices)
         devices, days, reports = [], [], []
         for day in range(num_days):
-            question = RecordQuestion(
-                pass_index=0,
-                layer=day + 1,
-                cohort=cohort,
-                alphabet=Alphabet.named("lower"),
-                max_items=1,
-                sampler="random",
-                use_case=_NAME,
-                form=self.form,
+            question = DayQuestion(
+                cohort=cohort, use_case=_NAME, use_case_index=0, day=day, form=self.form
             )
             answer = worker.answer(question, range(cohort.num_blocks))
             assert isinstance(answer.diagnostics, DayDiagnostics)

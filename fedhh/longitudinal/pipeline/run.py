@@ -36,14 +36,13 @@ from fedhh.longitudinal.pipeline.measures import (
     ShuffledDays,
     Tables,
 )
-from fedhh.longitudinal.records import Arrivals, Batch, RecordQuestion
-from fedhh.questions.base import Answer
+from fedhh.longitudinal.records import Arrivals, Batch, DayQuestion
+from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor
 from fedhh.validation import InputError
 from fedhh.version import __version__
-from fedhh.words.alphabet import Alphabet
 
 Numbers = npt.NDArray[np.int64]
 
@@ -259,15 +258,12 @@ class Run:
         aggregator.add(batch)
         return aggregator.estimates_of_day(batch)
 
-    def _question(self, use_case: UseCase, index: int, day: int) -> RecordQuestion:
-        return RecordQuestion(
-            pass_index=index,
-            layer=day + 1,
+    def _question(self, use_case: UseCase, index: int, day: int) -> DayQuestion:
+        return DayQuestion(
             cohort=Cohort(start=0, size=self._config.pipeline.devices),
-            alphabet=Alphabet.named(use_case.config.domain.alphabet),
-            max_items=use_case.config.records_per_day,
-            sampler="random",
             use_case=use_case.name,
+            use_case_index=index,
+            day=day,
             form=use_case.device.form,
         )
 

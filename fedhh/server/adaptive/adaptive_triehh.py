@@ -22,7 +22,8 @@ from fedhh.oracles.client_votes import ClientVotes
 from fedhh.oracles.families import PureVotes
 from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, RunState
-from fedhh.questions.base import Aggregate, PrefixQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.adaptive import public_list
 from fedhh.server.adaptive.character_model import (
     LONGEST_CONTEXT,
@@ -35,7 +36,7 @@ from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_no
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.ldp_triehh import EtaMax, LdpTrieHH
+from fedhh.server.ldp_triehh import EtaMax, LayerVotes, LdpTrieHH
 from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
@@ -135,14 +136,14 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
 
     def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: PrefixQuestion
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
     ) -> tuple[npt.NDArray[np.int64], int]:
         """Return which candidates a layer keeps by votes; words may be kept besides the best."""
         if not self.terminated_beyond_eta:
             return super().keep(votes, noise, question)
         numbers = np.arange(len(votes))
-        is_word = (numbers >= question.num_extensions) | (
-            numbers % question.trie.alphabet_size == END
+        is_word = (numbers >= question.names.num_extensions) | (
+            numbers % question.names.trie.alphabet_size == END
         )
         prefixes = numbers[~is_word]
         kept, threshold = top_eta(votes[prefixes], self.most_kept, ties=self.ties)
@@ -163,34 +164,36 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             evidence=Evidence.nothing(0),
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> PrefixQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> VoteQuestion | None:
         question = super().ask(planned, run)
         if question is None or not (self.has_posterior and self._carries):
             return question
-        asked = [question.finished, run.found.codes]
+        asked = [question.names.finished, run.found.codes]
         if question.layer == self._first_layer:
             asked.insert(1, self._sampled_list)
-        return replace(question, finished=np.concatenate(asked))
+        names = replace(question.names, finished=np.concatenate(asked))
+        return self.votes_question(planned, names, self.oracle_spec)
 
     def hear(
         self,
         planned: PlannedRound,
         run: RunState[TrieState],
-        question: PrefixQuestion,
+        question: VoteQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
         if not self.has_posterior:
             return super().hear(planned, run, question, aggregate)
         state = self._belief(run)
-        noise = Noise.of_votes(question, aggregate)
-        votes = aggregate.tally[: question.num_extensions + len(state.finished)]
+        layer = LayerVotes.of(question, aggregate)
+        noise, every = layer.noise, layer.votes
+        votes = every[: question.names.num_extensions + len(state.finished)]
         seen = self._seen(votes, noise, aggregate)
         size = question.alphabet.size
-        ends = question.trie.spell(np.arange(question.trie.width) * size)[:, :-1]
+        ends = question.names.trie.spell(np.arange(question.names.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
         distributions = state.model.distributions(numbers, self._public_distribution(ends))
         children = Children.after_votes(
-            state.belief, seen, state.model.mixed(distributions), length=question.trie.length
+            state.belief, seen, state.model.mixed(distributions), length=question.names.trie.length
         )
         chosen = likeliest(
             children,
@@ -202,7 +205,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         )
         evidence = state.evidence
         if self._carries:
-            carried = aggregate.tally[len(votes) : len(votes) + len(run.found.codes)]
+            carried = every[len(votes) : len(votes) + len(run.found.codes)]
             evidence = evidence.with_votes(
                 noise,
                 carried,
@@ -211,8 +214,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 planned=self.most_reports(planned),
             )
         kept = chosen.prefixes
-        found = self._new_candidates(run, question, aggregate, noise, chosen.words)
-        trie = question.trie.extend(kept)
+        found = self._new_candidates(run, layer, chosen.words)
+        trie = question.names.trie.extend(kept)
         is_over = question.layer == self.depth or trie.width == 0
         evidence = evidence.and_nothing(len(found.codes))
         if is_over and self.limits is not None:
@@ -220,9 +223,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             for each in self.plan.layers:
                 if each.layer > question.layer and not each.validates:
                     evidence = evidence.without_round(self.limits, self.most_reports(each))
-        words = chosen.words[chosen.words < question.num_extensions]
+        words = chosen.words[chosen.words < question.names.num_extensions]
         extensions = np.union1d(kept, words)
-        shares, exceeding = self._shares_after(state, question, aggregate, noise, extensions)
+        shares, exceeding = self._shares_after(state, layer, extensions)
         survived = votes[np.concatenate([kept, chosen.words])]
         return Heard(
             own=replace(
@@ -275,20 +278,15 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         return run.own
 
     def _new_candidates(
-        self,
-        run: RunState[TrieState],
-        question: PrefixQuestion,
-        aggregate: Aggregate,
-        noise: Noise,
-        words: npt.NDArray[np.int64],
+        self, run: RunState[TrieState], layer: LayerVotes, words: npt.NDArray[np.int64]
     ) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
-        found = self._found(question, aggregate, noise, words)
+        found = self._found(layer, words)
         # What was listed is asked about already.
         (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
         found = found.only(new)
-        if question.layer == self._first_layer:
-            found = found.append(self._listed_found(question, aggregate, noise, found.codes))
+        if layer.question.layer == self._first_layer:
+            found = found.append(self._listed_found(layer, found.codes))
         # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
@@ -319,19 +317,17 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def _sampled_list(self) -> Codes:
         return public_list.sample_of(self._listed, longer_than=self._first_layer)
 
-    def _listed_found(
-        self, question: PrefixQuestion, aggregate: Aggregate, noise: Noise, known: Codes
-    ) -> Found:
+    def _listed_found(self, layer: LayerVotes, known: Codes) -> Found:
         """Return the listed words that the first layer makes candidates: some sampled, or all."""
-        first = question.num_extensions + len(self._initial_trie(self.symbols)[1])
-        votes = aggregate.tally[first : first + len(self._sampled_list)]
-        findable = public_list.findable(self._seen(votes, noise, aggregate))
+        question, aggregate = layer.question, layer.aggregate
+        first = question.names.num_extensions + len(self._initial_trie(self.symbols)[1])
+        votes = layer.votes[first : first + len(self._sampled_list)]
+        findable = public_list.findable(self._seen(votes, layer.noise, aggregate))
         if public_list.pays(findable):
             return Found.in_round(question, self._listed[match_rows(self._listed, known) < 0])
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
-        return counted(
-            question, aggregate, noise, codes=self._sampled_list[likely], support=votes[likely]
-        )
+        codes, support = self._sampled_list[likely], votes[likely]
+        return counted(question, aggregate, layer.noise, codes=codes, support=support)
 
     def _domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""

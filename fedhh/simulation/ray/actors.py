@@ -26,7 +26,7 @@ from ray.util.placement_group import (
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from fedhh.plugin_errors import naming_plugins
-from fedhh.questions.base import Answer, Question
+from fedhh.questions.answer import Answer
 from fedhh.simulation.executor import Worker
 from fedhh.simulation.ray.connection import (
     alive_nodes,
@@ -61,7 +61,7 @@ class _ClientActor:
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
-        self._question: Question | None = None
+        self._question: Any = None
         self._answer: Answer | None = None
 
     def warm_up(self, warm_up: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class _ClientActor:
         self._worker = worker
         return 0
 
-    def begin(self, question: Question, blocks: Sequence[int]) -> int:
+    def begin(self, question: Any, blocks: Sequence[int]) -> int:
         """Do what `absorb` does, for the first blocks of a round."""
         self._question, self._answer = question, None
         return self.absorb(blocks)

@@ -16,7 +16,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from fedhh.questions.base import Answer, Question
+from fedhh.questions.answer import Answer
 from fedhh.simulation.executor import Executor, Progress, Worker
 from fedhh.simulation.ray.actors import RayActors
 from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of, stored
@@ -93,7 +93,7 @@ class RayExecutor(Executor):
         """Handles of the client actors, replaced when one dies."""
         return self._actors.clients
 
-    def answer(self, question: Question, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
         self._actors.watch.check()
         reference = stored(question)
         num_blocks = question.cohort.num_blocks

@@ -13,7 +13,7 @@ from fedhh.adversary import Adversary, FakeGroup
 from fedhh.clients.adversary.executor import AdversaryExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from tests.asked_clients import Recording

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from fedhh.clients.adversary.crafted import CRAFTERS, make_crafter
-from fedhh.clients.adversary.crafter import in_turn
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.registry import ANSWERERS, make_answerer
-from fedhh.questions.base import PrefixQuestion, Question
+from fedhh.questions.channel import Answering, Channel, in_turn
+from fedhh.questions.clients import Sent
+from fedhh.questions.matching import WordMatcher
 from fedhh.words.lexicon import Lexicon
-from tests.questions_of_each_kind import QUERIES, question_of
+from tests import questions_of_each_kind as ask
+from tests.questions_of_each_kind import Fakes
 from tests.zipf_words import everybody_holds
 
 TARGETS = ["abc", "abd", "fee"]
 WAYS = ["promote", "demote", "random-reports", "random-values"]
 
 
-def sent(question: Question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS):
+def sent(question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS):
     """Return the counts and the tally of fake clients."""
-    crafter = make_crafter(question, WordMatcher(Lexicon(words=targets)))
+    fakes = Fakes(question, targets)
     rng, tally = np.random.default_rng(seed), np.zeros(question.tally_size, dtype=np.int64)
     if way == "random-reports":
-        counts = crafter.add_random_reports(num_clients, rng=rng, tally=tally)
+        counts = fakes.add_random_reports(num_clients, rng=rng, tally=tally)
     elif way == "random-values":
-        counts = crafter.add_random_values(num_clients, rng=rng, tally=tally)
+        counts = fakes.add_random_values(num_clients, rng=rng, tally=tally)
     else:
         numbers = range(len(targets))
-        counts = crafter.add(numbers, num_clients, goal=way, rng=rng, tally=tally)
+        counts = fakes.add(numbers, num_clients, goal=way, rng=rng, tally=tally)
     return counts, tally
 
 
-def test_every_kind_of_query_that_clients_answer_has_a_crafter_and_a_case_here():
-    assert set(CRAFTERS) == set(ANSWERERS) == set(QUERIES)
-
-
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("kind", ask.KINDS)
 def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
-    question = question_of(kind)
+    question = ask.KINDS[kind]()
     counts, tally = sent(question, way, 40)
     population = everybody_holds(TARGETS, 40)
     honest = np.zeros(question.tally_size, dtype=np.int64)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     expected = answerer.add_block(population.items, 1, honest)
     assert counts.num_reports == expected.num_reports
     assert counts.num_lost == 0
@@ -58,9 +54,9 @@ def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("kind", ask.KINDS)
 def test_the_same_coins_give_the_same_reports(kind, way):
-    question = question_of(kind)
+    question = ask.KINDS[kind]()
     first, tally = sent(question, way, 30)
     again, same = sent(question, way, 30)
     assert np.array_equal(tally, same)
@@ -68,34 +64,54 @@ def test_the_same_coins_give_the_same_reports(kind, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("kind", ask.KINDS)
 def test_no_fake_clients_change_nothing(kind, way):
-    counts, tally = sent(question_of(kind), way, 0)
+    counts, tally = sent(ask.KINDS[kind](), way, 0)
     assert not tally.any()
     assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (0, 0, 0)
     assert counts.messages is None or len(counts.messages) == 0
 
 
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("kind", ask.KINDS)
 def test_words_that_no_alphabet_spells_support_nothing(kind):
     # The alphabet has no "z": no candidate, no string, no upload.
-    counts, tally = sent(question_of(kind), "promote", 60, targets=["zz", "zzz"])
-    _, other = sent(question_of(kind), "promote", 60, targets=["zz", "azz"])
+    counts, tally = sent(ask.KINDS[kind](), "promote", 60, targets=["zz", "zzz"])
+    _, other = sent(ask.KINDS[kind](), "promote", 60, targets=["zz", "azz"])
     assert np.array_equal(tally, other)
-    if counts.messages is not None and kind.__name__ == "PlainWordsQuestion":
+    if counts.messages is not None and kind == "plain_words":
         assert len(counts.messages) == 0
 
 
-def test_a_kind_of_query_that_no_crafter_serves_is_refused():
-    @dataclass(frozen=True, kw_only=True, eq=False)
-    class OtherQuestion(PrefixQuestion):
-        """A kind that nobody registered."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shouts(Channel):
+    """Somebody else's channel: all that clients say, added up as it is."""
 
-    question = OtherQuestion(**vars(question_of(PrefixQuestion)))
-    with pytest.raises(
-        TypeError, match=r"OtherQuestion; register it in .*CRAFTERS. Known: PrefixQ"
-    ):
-        make_crafter(question, WordMatcher(Lexicon(words=TARGETS)))
+    size: int
+
+    @property
+    def tally_size(self):
+        return self.size
+
+    def add(self, question, said, tables, coins, tally):
+        values = said.values[said.values >= 0]
+        tally += np.bincount(values, minlength=len(tally))
+        return Sent.of(said, said.values.size)
+
+
+def test_a_strangers_channel_is_attacked_by_those_who_claim_to_hold_the_words():
+    votes = ask.votes()
+    question = replace(votes, channel=Shouts(size=votes.names.num_candidates))
+    values = votes.names.known(WordMatcher(Lexicon(words=TARGETS)), votes.alphabet).values
+    counts, tally = sent(question, "promote", 30)
+    assert (counts.num_reports, counts.num_clients_with_items) == (90, 30)
+    # "abc" and "abd" begin alike: whoever holds both says it once.
+    assert tally[np.unique(values)].tolist() == [30, 30]
+    assert tally.sum() == 60
+    for way in ("demote", "random-reports", "random-values"):
+        _, tally = sent(question, way, 30)
+        assert not tally.any()
+    assert not question.channel.can_sample
+    assert math.isinf(question.local_epsilon)
 
 
 def test_words_take_turns_and_no_client_has_one_twice():

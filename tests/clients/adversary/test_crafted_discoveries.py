@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.clients.adversary.crafted import make_crafter
-from fedhh.clients.answers.matching import WordMatcher
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.base import Aggregate, Answer
+from fedhh.questions.answer import Answer
+from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS
+from tests.questions_of_each_kind import Fakes
 from tests.thinned import thinned
 
 TARGET = "feedba"
@@ -59,7 +58,7 @@ class WithFakes(InProcessExecutor):
 
     def answer(self, question, progress=None):
         for honest in super().answer(question, progress):
-            crafter = make_crafter(question, WordMatcher(Lexicon(words=[TARGET])))
+            crafter = Fakes(question, [TARGET])
             tally = np.zeros(question.tally_size, dtype=np.int64)
             rng = np.random.default_rng([question.pass_index, question.layer])
             if self._way == "random-reports":

@@ -7,17 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.clients.adversary.crafted import make_crafter
-from fedhh.clients.answers.matching import WordMatcher
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.poisoning import maximal_gain
-from fedhh.questions.base import PrefixQuestion
-from fedhh.questions.sets import PaddedSampleQuestion, SetSizeQuestion
-from fedhh.questions.sketches import BlindPrefixQuestion
+from fedhh.questions.matching import WordMatcher
 from fedhh.testing import follows_distribution
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
-from tests.questions_of_each_kind import ALPHABET, LONGEST, question_of
+from tests import questions_of_each_kind as ask
+from tests.questions_of_each_kind import ALPHABET, LONGEST, Fakes
 from tests.thinned import thinned
 
 WORDS = ["abc", "acd", "fee", "xyz"]
@@ -35,22 +32,22 @@ def spec(name: str, epsilon: float = 2.0) -> OracleSpec:
 
 
 def add(question, targets, num_clients, *, goal="promote", seed=1, words=WORDS):
-    matcher = WordMatcher(Lexicon(words=words))
     tally = np.zeros(question.tally_size, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    crafter = make_crafter(question, matcher)
-    counts = crafter.add(targets, num_clients, goal=goal, rng=rng, tally=tally)
+    counts = Fakes(question, words).add(targets, num_clients, goal=goal, rng=rng, tally=tally)
     return counts, tally
 
 
-def candidates(question: PrefixQuestion, words) -> list[int]:
-    return WordMatcher(Lexicon(words=words)).prefix_values(question).tolist()
+def candidates(question, words) -> list[int]:
+    return (
+        WordMatcher(Lexicon(words=words)).prefix_values(question.names, question.alphabet).tolist()
+    )
 
 
 def test_all_b_reports_of_each_fake_support_the_targets_path_and_further_targets():
-    question = question_of(PrefixQuestion)
+    question = ask.votes()
     counts, tally = add(question, [0, 1, 2], 50)
-    oracle = make_oracle(question.oracle, question.domain_size)
+    oracle = make_oracle(question.channel.oracle, question.domain_size)
     values = candidates(question, ["abc", "acd", "fee"])
     assert oracle.d >= 3
     assert tally[values].tolist() == [150] * 3
@@ -63,24 +60,26 @@ def test_all_b_reports_of_each_fake_support_the_targets_path_and_further_targets
 
 @pytest.mark.parametrize("name", thinned(PURE, keep=3))
 def test_the_servers_estimate_rises_by_the_maximal_gain(name):
-    question = question_of(PrefixQuestion, oracle=spec(name), max_items=4)
+    question = ask.votes(oracle=spec(name), max_items=4)
     _, tally = add(question, [0, 2], 25)
-    oracle = make_oracle(question.oracle, question.domain_size)
+    oracle = make_oracle(question.channel.oracle, question.domain_size)
     values = candidates(question, ["abc", "fee"])
-    gain = oracle.estimate(tally[values], 100).sum() / 100
+    gain = oracle.estimate(oracle.support(tally)[values], 100).sum() / 100
     most = maximal_gain(oracle, values, share=1.0)
     # By a search, local hashing finds a function that has both in one cell.
     assert gain == pytest.approx(most, rel=1e-12)
     _, against = add(question, [0, 2], 25, goal="demote")
     lowest = -2 * oracle.q / (oracle.p - oracle.q)
-    assert oracle.estimate(against[values], 100).sum() / 100 == pytest.approx(lowest, abs=1e-9)
+    assert oracle.estimate(oracle.support(against)[values], 100).sum() / 100 == pytest.approx(
+        lowest, abs=1e-9
+    )
 
 
 def test_targets_without_a_live_path_get_random_reports():
     trie = PrefixTrie(
         alphabet_size=ALPHABET.size, levels=(ALPHABET.encode(["a"], width=1)[0].astype(np.int64),)
     )
-    question = question_of(PrefixQuestion, trie=trie, oracle=spec("grr"))
+    question = ask.votes(trie=trie, oracle=spec("grr"))
     # Only "a" was kept: "fee" has no candidate, and "abc" has one.
     assert candidates(question, ["fee", "abc"])[0] == -1
     counts, tally = add(question, [2], 2000)
@@ -94,13 +93,13 @@ def test_targets_without_a_live_path_get_random_reports():
 
 def test_words_that_were_found_before_are_no_targets_any_more():
     excluded = ALPHABET.encode(["abc"], width=LONGEST + 1)
-    question = question_of(PrefixQuestion, excluded=excluded, oracle=spec("grr"))
+    question = ask.votes(excluded=excluded, oracle=spec("grr"))
     _, tally = add(question, [0, 2], 100)
     assert tally[candidates(question, ["fee"])].tolist() == [300]
 
 
 def test_what_is_supported_follows_from_targets_and_query_alone():
-    question = question_of(PrefixQuestion, oracle=spec("oue"))
+    question = ask.votes(oracle=spec("oue"))
     values = candidates(question, ["abc", "acd", "fee"])
     for seed in range(3):
         _, tally = add(question, [0, 1, 2], 20, seed=seed)
@@ -109,7 +108,7 @@ def test_what_is_supported_follows_from_targets_and_query_alone():
     first, second = ALPHABET.encode(["ab"], width=2)[0].tolist()
     levels = (np.array([first]), np.array([second]))
     trie = PrefixTrie(alphabet_size=ALPHABET.size, levels=levels)
-    deeper = question_of(PrefixQuestion, layer=2, oracle=spec("oue"), trie=trie)
+    deeper = ask.votes(layer=2, oracle=spec("oue"), trie=trie)
     live = [v for v in candidates(deeper, ["abc", "acd", "fee"]) if v >= 0]
     assert len(live) == 1
     _, tally = add(deeper, [0, 1, 2], 20)
@@ -117,17 +116,17 @@ def test_what_is_supported_follows_from_targets_and_query_alone():
 
 
 def test_random_values_go_through_the_honest_randomizer():
-    question = question_of(PrefixQuestion, oracle=spec("grr", 20.0))
-    crafter = make_crafter(question, WordMatcher(Lexicon(words=WORDS)))
+    question = ask.votes(oracle=spec("grr", 20.0))
+    crafter = Fakes(question, WORDS)
     tally = np.zeros(question.tally_size, dtype=np.int64)
     crafter.add_random_values(3000, rng=np.random.default_rng(2), tally=tally)
     draws = np.repeat(np.arange(len(tally)), tally)
     assert len(draws) == 9000
     assert follows_distribution(draws, dict.fromkeys(range(len(tally)), 1 / len(tally)))
     # An honest report has q ones for each value that is not held; a random one has a half.
-    unary = question_of(PrefixQuestion, oracle=spec("oue", 5.0))
-    oracle = make_oracle(unary.oracle, unary.domain_size)
-    crafter = make_crafter(unary, WordMatcher(Lexicon(words=WORDS)))
+    unary = ask.votes(oracle=spec("oue", 5.0))
+    oracle = unary.channel.randomizer
+    crafter = Fakes(unary, WORDS)
     honest, random = np.zeros((2, unary.tally_size), dtype=np.int64)
     crafter.add_random_values(1000, rng=np.random.default_rng(2), tally=honest)
     crafter.add_random_reports(1000, rng=np.random.default_rng(2), tally=random)
@@ -139,9 +138,9 @@ def test_random_values_go_through_the_honest_randomizer():
 
 @pytest.mark.parametrize("name", ["cms", "hashtogram", "olh"])
 def test_prefixes_that_no_query_lists_are_supported_by_their_keys(name):
-    question = question_of(BlindPrefixQuestion, oracle=spec(name))
-    oracle = question.prefixes
-    keys = question.names.keys(ALPHABET.encode(["abc", "fee"], width=3))
+    question = ask.strings(oracle=spec(name))
+    oracle = question.channel.pure
+    keys = question.names.keys_of(ALPHABET.encode(["abc", "fee"], width=3))
     for goal, expected in (("promote", [60, 60]), ("demote", [0, 0])):
         counts, tally = add(question, [0, 2], 20, goal=goal)
         if name == "olh":
@@ -155,7 +154,7 @@ def test_prefixes_that_no_query_lists_are_supported_by_their_keys(name):
 
 
 def test_a_word_that_is_too_long_has_no_prefix_to_support():
-    question = question_of(BlindPrefixQuestion, longest_word=3)
+    question = ask.strings(longest_word=3)
     long_and_short = ["abcdef", "fee"]
     _, both = add(question, [0, 1], 20, words=long_and_short)
     _, short = add(question, [1], 20, words=long_and_short)
@@ -163,9 +162,7 @@ def test_a_word_that_is_too_long_has_no_prefix_to_support():
 
 
 def test_fakes_support_candidates_all_of_whose_words_are_targets():
-    question = question_of(
-        PaddedSampleQuestion, itemsets=np.array([[0, -1], [2, -1], [0, 2], [0, 1]], dtype=np.int64)
-    )
+    question = ask.members(itemsets=np.array([[0, -1], [2, -1], [0, 2], [0, 1]], dtype=np.int64))
     counts, tally = add(question, [0, 2], 30)
     # "abc" and "fee" are words 0 and 2, and "abd" is no target.
     assert counts.num_reports == 30
@@ -176,11 +173,11 @@ def test_fakes_support_candidates_all_of_whose_words_are_targets():
 
 
 def test_fakes_support_the_size_of_the_targets_set_or_of_an_empty_one():
-    question = question_of(SetSizeQuestion, oracle_name="grr")
-    assert question.largest_size == 4
+    question = ask.sizes(oracle_name="grr")
+    assert question.choice.largest_size(question.names) == 4
     _, tally = add(question, [0, 2, 3], 30)
     assert tally.tolist() == [0, 0, 30, 0, 0]
     _, against = add(question, [0, 2, 3], 30, goal="demote")
     assert against.tolist() == [30, 0, 0, 0, 0]
-    _, bounded = add(question_of(SetSizeQuestion, oracle_name="grr", largest=1), [0, 2], 30)
+    _, bounded = add(ask.sizes(oracle_name="grr", largest=1), [0, 2], 30)
     assert bounded.tolist() == [0, 30]

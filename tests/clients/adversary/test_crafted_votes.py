@@ -7,25 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.clients.adversary.crafted import make_crafter
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.registry import make_answerer
 from fedhh.plans.noisy_sums import least_modulus
-from fedhh.questions.base import Aggregate, WordVoteQuestion
+from fedhh.questions.channel import Answering
+from fedhh.questions.matching import WordMatcher
 from fedhh.questions.noise_shares import DiscreteLaplace
-from fedhh.questions.plain_words import PlainWordsQuestion
-from fedhh.questions.sums import SecretSharedQuestion, SecureSumQuestion
+from fedhh.questions.question import Aggregate
 from fedhh.testing import follows_distribution
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
-from tests.questions_of_each_kind import ALPHABET, LONGEST, question_of
+from tests import questions_of_each_kind as ask
+from tests.questions_of_each_kind import ALPHABET, LONGEST, Fakes
 from tests.zipf_words import everybody_holds
 
 WORDS = ["abc", "acd", "fee", "xyz"]
 
 
 def crafter_of(question, words=WORDS):
-    return make_crafter(question, WordMatcher(Lexicon(words=words)))
+    return Fakes(question, words)
 
 
 def add(question, targets, num_clients, *, goal="promote", seed=1):
@@ -35,7 +33,9 @@ def add(question, targets, num_clients, *, goal="promote", seed=1):
 
 
 def candidates(question, words) -> list[int]:
-    return WordMatcher(Lexicon(words=words)).prefix_values(question).tolist()
+    return (
+        WordMatcher(Lexicon(words=words)).prefix_values(question.names, question.alphabet).tolist()
+    )
 
 
 def aggregate(tally) -> Aggregate:
@@ -46,7 +46,7 @@ def aggregate(tally) -> Aggregate:
 
 
 def test_a_fake_client_has_one_vote_and_targets_take_turns():
-    question = question_of(WordVoteQuestion)
+    question = ask.word_votes()
     ab, ac, fe = candidates(question, ["abc", "acd", "fee"])
     counts, tally = add(question, [0, 1, 2], 30)
     assert (tally[ab], tally[ac], tally[fe], tally.sum()) == (10, 10, 10, 30)
@@ -55,9 +55,9 @@ def test_a_fake_client_has_one_vote_and_targets_take_turns():
 
 @pytest.mark.parametrize(("targets", "goal"), [([0], "demote"), ([3], "promote")])
 def test_it_abstains_where_no_vote_helps(targets, goal):
-    question = question_of(WordVoteQuestion)
+    question = ask.word_votes()
     counts, tally = add(question, targets, 30, goal=goal)
-    assert tally[question.dummy] == tally.sum() == 30
+    assert tally[question.names.nothing] == tally.sum() == 30
     assert (counts.num_dummies, counts.num_clients_with_items) == (30, 0)
 
 
@@ -67,22 +67,20 @@ def test_it_abstains_where_no_vote_helps(targets, goal):
 def honest_votes(question, words, num_clients):
     tally = np.zeros(question.tally_size, dtype=np.int64)
     population = everybody_holds(words, num_clients)
-    make_answerer(question, WordMatcher(population.lexicon), 3).add_block(
-        population.items, 0, tally
-    )
+    Answering(question, WordMatcher(population.lexicon), 3).add_block(population.items, 0, tally)
     return tally
 
 
 @pytest.mark.parametrize("modulus", [1 << 12, 1 << 40, 4097])
 def test_one_fake_client_fills_a_sum_up_to_the_modulus_and_not_beyond(modulus):
     noise = DiscreteLaplace(std=4.0)
-    question = question_of(SecureSumQuestion, noise=noise, modulus=modulus)
+    question = ask.secure_sums(noise=noise, modulus=modulus)
     target, other = candidates(question, ["abc", "fee"])
     # Everybody else of the cohort votes for the target, too.
     tally = honest_votes(question, ["abc"], question.cohort.size - 1)
     _, fake = add(question, [0], 1)
     assert np.flatnonzero(fake).tolist() == [target]
-    sums = question.sums(aggregate(tally + fake))
+    sums = question.votes(aggregate(tally + fake))
     beyond = least_modulus(noise, num_clients=0, num_sums=question.num_candidates) // 2 - 1
     assert fake[target] == modulus // 2 - 1 - question.cohort.size - beyond + 1
     noise_free = question.cohort.size - 1 + fake[target]
@@ -93,14 +91,15 @@ def test_one_fake_client_fills_a_sum_up_to_the_modulus_and_not_beyond(modulus):
     # The control: with more, the largest noise wraps the sum around.
     full = np.zeros_like(tally)
     full[target] = noise_free + beyond + (2 if modulus % 2 else 1)
-    assert question.sums(aggregate(full))[target] < 0
+    assert question.votes(aggregate(full))[target] < 0
 
 
 def test_fake_clients_fill_a_sum_together():
-    question = question_of(SecureSumQuestion, modulus=1 << 12)
+    question = ask.secure_sums(modulus=1 << 12)
     target = candidates(question, ["abc"])[0]
     crafter, rng = crafter_of(question), np.random.default_rng(1)
-    room, tally = crafter.room("promote"), np.zeros(question.tally_size, dtype=np.int64)
+    room = question.channel.room("promote", question.cohort.size)
+    tally = np.zeros(question.tally_size, dtype=np.int64)
     for targets, number in (([0], 0), ([0], 7), ([0, 2], 5)):
         crafter.add(targets, number, goal="promote", rng=rng, tally=tally)
     assert room > 1000
@@ -110,34 +109,34 @@ def test_fake_clients_fill_a_sum_together():
 
 def test_a_sum_can_be_made_as_small_as_the_modulus_leaves():
     noise = DiscreteLaplace(std=4.0)
-    question = question_of(SecureSumQuestion, noise=noise, modulus=1 << 12)
+    question = ask.secure_sums(noise=noise, modulus=1 << 12)
     target = candidates(question, ["abc"])[0]
     counts, fake = add(question, [0], 3, goal="demote")
     assert counts.num_reports == 9
     tally = honest_votes(question, ["abc"], 100)
-    sums = question.sums(aggregate(tally + fake))
+    sums = question.votes(aggregate(tally + fake))
     assert sums[target] == tally[target] + fake[target] < -1500
     beyond = least_modulus(noise, num_clients=0, num_sums=question.num_candidates) // 2 - 1
     assert fake[target] == -(2048 - beyond)
     everything = np.full_like(fake, -2048)
-    assert question.sums(aggregate(everything))[target] == -2048
-    assert question.sums(aggregate(everything - 1))[target] == 2047
+    assert question.votes(aggregate(everything))[target] == -2048
+    assert question.votes(aggregate(everything - 1))[target] == 2047
 
 
 def test_fake_clients_bring_no_noise_and_uniform_vectors_all_of_it():
-    question = question_of(SecureSumQuestion, modulus=1 << 10)
+    question = ask.secure_sums(modulus=1 << 10)
     _, tally = add(question, [0, 3], 400)
     assert np.count_nonzero(tally) == 1
     sums = []
     for seed in range(60):
         tally = np.zeros(question.tally_size, dtype=np.int64)
         crafter_of(question).add_random_reports(2, rng=np.random.default_rng(seed), tally=tally)
-        sums.append((question.sums(aggregate(tally)) + 512) // 64)
+        sums.append((question.votes(aggregate(tally)) + 512) // 64)
     assert follows_distribution(np.concatenate(sums), dict.fromkeys(range(16), 1 / 16))
 
 
 def test_random_values_in_a_secure_sum_are_different_candidates_with_noise():
-    question = question_of(SecureSumQuestion, noise=DiscreteLaplace(std=0.05), max_items=4)
+    question = ask.secure_sums(noise=DiscreteLaplace(std=0.05), max_items=4)
     tally = np.zeros(question.tally_size, dtype=np.int64)
     counts = crafter_of(question).add_random_values(600, rng=np.random.default_rng(1), tally=tally)
     assert counts.num_reports == 2400
@@ -152,7 +151,7 @@ def test_random_values_in_a_secure_sum_are_different_candidates_with_noise():
 
 
 def test_each_upload_is_one_target_and_the_servers_noise_is_not_theirs():
-    question = question_of(SecretSharedQuestion, max_items=2, noise=DiscreteLaplace(std=1e4))
+    question = ask.uploads(max_items=2, noise=DiscreteLaplace(std=1e4))
     _, tally = add(question, [0, 1, 2, 3], 30)
     # The last one cannot be spelled; the others take turns.
     assert tally[candidates(question, ["abc", "acd", "fee"])].tolist() == [20, 20, 20]
@@ -162,8 +161,7 @@ def test_each_upload_is_one_target_and_the_servers_noise_is_not_theirs():
 def test_uploads_answer_every_layer_alike():
     first, second = ALPHABET.encode(["ab"], width=2)[0].tolist()
     levels = (np.array([first]), np.array([second]))
-    deeper = question_of(
-        SecretSharedQuestion,
+    deeper = ask.uploads(
         layer=2,
         max_items=2,
         trie=PrefixTrie(alphabet_size=ALPHABET.size, levels=levels),
@@ -175,14 +173,14 @@ def test_uploads_answer_every_layer_alike():
 
 
 def test_nothing_takes_votes_from_an_upload():
-    counts, tally = add(question_of(SecretSharedQuestion), [0, 1], 30, goal="demote")
+    counts, tally = add(ask.uploads(), [0, 1], 30, goal="demote")
     assert not tally.any()
     assert counts.num_clients_with_items == 0
     assert counts.num_reports == 90
 
 
 def test_uniform_uploads_fall_under_all_candidates_alike():
-    question = question_of(SecretSharedQuestion)
+    question = ask.uploads()
     tally = np.zeros(question.tally_size, dtype=np.int64)
     crafter_of(question).add_random_reports(5000, rng=np.random.default_rng(1), tally=tally)
     each = 15_000 / ALPHABET.size**2
@@ -195,12 +193,12 @@ def test_uniform_uploads_fall_under_all_candidates_alike():
 
 
 def rows_of(question, messages):
-    words = question.alphabet.decode(messages[:, : question.longest_word].astype(np.uint16))
-    return dict(zip(words, messages[:, question.longest_word :].tolist(), strict=True))
+    words = question.alphabet.decode(messages[:, : question.names.length].astype(np.uint16))
+    return dict(zip(words, messages[:, question.names.length :].tolist(), strict=True))
 
 
 def test_a_client_sends_b_targets_at_most():
-    question = question_of(PlainWordsQuestion, max_items=2)
+    question = ask.plain_words(max_items=2)
     counts, _ = add(question, [0, 1, 2, 3], 30)
     assert rows_of(question, counts.messages) == {"abc": [20], "acd": [20], "fee": [20]}
     alone, _ = add(question, [1], 30)
@@ -208,29 +206,29 @@ def test_a_client_sends_b_targets_at_most():
 
 
 def test_one_target_alone_has_all_of_a_clients_weight():
-    question = question_of(PlainWordsQuestion, by_size=True)
+    question = ask.plain_words(by_size=True)
     counts, _ = add(question, [0, 1, 2], 30)
     assert rows_of(question, counts.messages) == {"abc": [1, 10], "acd": [1, 10], "fee": [1, 10]}
 
 
 def test_fake_clients_leave_nothing_out_by_chance():
-    question = question_of(PlainWordsQuestion, inclusion=0.01)
+    question = ask.plain_words(inclusion=0.01)
     counts, _ = add(question, [0], 30)
     assert rows_of(question, counts.messages) == {"abc": [30]}
 
 
 def test_words_that_the_aggregator_does_not_take_are_not_sent():
     excluded = ALPHABET.encode(["abc"], width=LONGEST)
-    counts, _ = add(question_of(PlainWordsQuestion, excluded=excluded, max_items=1), [0, 2], 30)
+    counts, _ = add(ask.plain_words(excluded=excluded, max_items=1), [0, 2], 30)
     assert counts.messages[:, -1].tolist() == [30]
-    against, _ = add(question_of(PlainWordsQuestion), [0, 1], 30, goal="demote")
+    against, _ = add(ask.plain_words(), [0, 1], 30, goal="demote")
     assert len(against.messages) == 0
     assert against.num_reports == 90
 
 
 @pytest.mark.parametrize("by_size", [False, True])
 def test_random_words_are_uniform_over_all_there_are(by_size):
-    question = question_of(PlainWordsQuestion, longest_word=2, by_size=by_size)
+    question = ask.plain_words(longest_word=2, by_size=by_size)
     rng, tally = np.random.default_rng(1), np.zeros(0, dtype=np.int64)
     counts = crafter_of(question).add_random_reports(4000, rng=rng, tally=tally)
     words = question.alphabet.decode(counts.messages[:, :2].astype(np.uint16))

@@ -7,11 +7,11 @@ import pytest
 import wordfreq
 
 from fedhh.clients.populations import named_words as module
-from fedhh.clients.populations.coded_words import coded_words
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS
 from fedhh.clients.populations.strings import rank_strings
 from fedhh.validation import InputError
+from fedhh.words.coded_words import coded_words
 
 BEYOND = [1_400_000, 1_400_001, 1_500_000, 10**9, 2**40, 2**53 - 1]
 

@@ -5,16 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
-from fedhh.clients.answers.matching import CodedMatcher, WordMatcher
 from fedhh.clients.populations import virtual
-from fedhh.clients.populations.coded_words import coded_numbers, coded_words
 from fedhh.clients.populations.named_words import NAMED_RANKS
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.questions.base import Counted, PrefixQuestion
-from fedhh.questions.cohort import Cohort
+from fedhh.questions.answer import Counted
+from fedhh.questions.coded import CodedMatcher
+from fedhh.questions.matching import WordMatcher
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -23,8 +22,10 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.treehist import TreeHist
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.coded_words import coded_numbers, coded_words
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests import questions_of_each_kind as ask
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -54,23 +55,18 @@ def word_rows(population, clients):
     return [rows[a:b] for a, b in zip(block.offsets, block.offsets[1:], strict=False)]
 
 
-def make_query(*, levels, excluded=(), finished=(), symbols="lower", **changes):
+def make_question(*, levels, excluded=(), finished=(), symbols="lower", **changes):
     alphabet = Alphabet.named(symbols)
     trie = PrefixTrie(alphabet_size=alphabet.size, levels=tuple(levels))
     width = 20
-    values = {
-        "pass_index": 0,
-        "layer": 1,
-        "cohort": Cohort(start=0, size=500),
-        "alphabet": alphabet,
-        "trie": trie,
-        "finished": alphabet.encode(list(finished), width=width),
-        "excluded": alphabet.encode(list(excluded), width=width),
-        "oracle": OracleSpec(name="ss", epsilon=6.0),
-        "max_items": 3,
-        "sampler": "random",
-    }
-    return PrefixQuestion(**{**values, **changes})
+    return ask.votes(
+        alphabet=alphabet,
+        trie=trie,
+        finished=alphabet.encode(list(finished), width=width),
+        excluded=alphabet.encode(list(excluded), width=width),
+        oracle=OracleSpec(name="ss", epsilon=6.0),
+        **changes,
+    )
 
 
 def trie_levels(words, length, alphabet):
@@ -194,9 +190,9 @@ def test_coded_words_have_the_values_that_their_strings_have(length, symbols):
     alphabet = Alphabet.named(symbols)
     spelled = [word for word in words[::2] if set(word) <= set(alphabet.symbols)]
     levels = trie_levels([*spelled, "bab", "abcdeedcbaabcde"], length, alphabet)
-    question = make_query(levels=levels, symbols=symbols)
-    expected = WordMatcher(Lexicon(words=words)).prefix_values(question)
-    assert np.array_equal(CodedMatcher(question).values(numbers), expected)
+    question = make_question(levels=levels, symbols=symbols)
+    expected = WordMatcher(Lexicon(words=words)).prefix_values(question.names, question.alphabet)
+    assert np.array_equal(CodedMatcher(question.names, question.alphabet).values(numbers), expected)
     assert (expected >= 0).any() == any(len(word) >= length for word in spelled)
     assert (expected < 0).any() or length == 1
 
@@ -205,14 +201,14 @@ def test_coded_words_may_be_excluded_or_finished():
     numbers = np.arange(50)
     words = coded_words(numbers)
     levels = trie_levels(words, 3, Alphabet.named("lower"))
-    question = make_query(
+    question = make_question(
         levels=levels, excluded=[words[7], "lol", words[20]], finished=["ab", words[9], words[7]]
     )
-    expected = WordMatcher(Lexicon(words=words)).prefix_values(question)
-    values = CodedMatcher(question).values(numbers)
+    expected = WordMatcher(Lexicon(words=words)).prefix_values(question.names, question.alphabet)
+    values = CodedMatcher(question.names, question.alphabet).values(numbers)
     assert np.array_equal(values, expected)
     assert values[7] == values[20] == -1
-    assert values[9] == question.num_extensions + 1
+    assert values[9] == question.names.num_extensions + 1
 
 
 def test_coded_numbers_invert_coded_words():

@@ -180,8 +180,8 @@ def test_unknown_fidelities_are_refused():
     ("fidelity", "message"),
     thinned(
         [
-            (Fidelity(name=EXACT_TALLY), "triehh: .*'auto' or 'per-report' for a WordVoteQuestion"),
-            (Fidelity(drawn_clients=50), "triehh: .*drawn_clients = 'all' for a WordVoteQuestion"),
+            (Fidelity(name=EXACT_TALLY), "triehh: .*'auto' or 'per-report' for PlainVotes"),
+            (Fidelity(drawn_clients=50), "triehh: .*drawn_clients = 'all' for PlainVotes"),
             (Fidelity(name=PER_REPORT, drawn_clients=50), "drawn_clients = 'all' with fidelity"),
         ],
         keep=2,

@@ -73,12 +73,12 @@ def test_the_votes_are_a_workers(monkeypatch):
 
     def watched(self, question, blocks, progress=None):
         blocks = list(blocks)
-        asked.append((type(question).__name__, blocks))
+        asked.append((type(question.channel).__name__, blocks))
         return answer(self, question, blocks, progress)
 
     monkeypatch.setattr(ClientWorker, "answer", watched)
     AuditedVotes(SPEC, domain_size=5, num_reports=4, holds=0, seed=1).differences(3)
-    assert asked == [("PrefixQuestion", [0]), ("PrefixQuestion", [1]), ("PrefixQuestion", [2])]
+    assert asked == [("Reports", [0]), ("Reports", [1]), ("Reports", [2])]
 
 
 def test_a_layer_has_one_holder_among_dummies():

@@ -22,7 +22,8 @@ from fedhh.experiments.run.result import MetricSettings
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.questions.base import Aggregate, Answer, PrefixQuestion
+from fedhh.questions.answer import Answer
+from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -65,7 +66,7 @@ class Stub(Executor):
 
     def __init__(self, *votes: int) -> None:
         self._votes = votes
-        self.questions: list[PrefixQuestion] = []
+        self.questions: list[AnyQuestion] = []
 
     def answer(self, question, progress=None):
         self.questions.append(question)
@@ -108,12 +109,12 @@ def test_everybody_is_asked_about_the_held_words_alone():
     stub = Stub(90, 80)
     ceiling_of(replace(TRIE, clients_per_layer=7), by_hand(), stub)
     (question,) = stub.questions
-    assert question.alphabet.decode(question.finished) == ["ab", "b"]
-    assert (question.num_extensions, question.domain_size) == (0, 3)
+    assert question.alphabet.decode(question.names.finished) == ["ab", "b"]
+    assert (question.names.num_extensions, question.domain_size) == (0, 3)
     assert (question.cohort.start, question.cohort.size) == (0, 100)
-    assert (question.max_items, question.sampler, question.pad) == (2, "random", True)
-    assert question.oracle.name == "ss"
-    assert question.oracle.params == {"subset_size": "optimal"}
+    assert (question.max_items, question.choice.sampler, question.pad) == (2, "random", True)
+    assert question.channel.oracle.name == "ss"
+    assert question.channel.oracle.params == {"subset_size": "optimal"}
     assert question.local_epsilon == TRIE.local_epsilon
 
 

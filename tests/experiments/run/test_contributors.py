@@ -15,7 +15,7 @@ from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.run import simulate
 from fedhh.found import Found
 from fedhh.protocol import Discoveries
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.reports import VoteQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
 from tests.conftest import LETTERS, zipf_population
@@ -40,7 +40,7 @@ def tiny(held: list[tuple[str, ...]]) -> StoredPopulation:
     )
 
 
-def asked(words: list[str], *, max_items: int, sampler: str = "random") -> PrefixQuestion:
+def asked(words: list[str], *, max_items: int, sampler: str = "random") -> VoteQuestion:
     """The validation round of some words, whose answers nobody looks at."""
     protocol = LdpTrieHH(
         alphabet="abc", clients_per_layer=10, depth=3, passes=1, eta_max=3,
@@ -50,12 +50,12 @@ def asked(words: list[str], *, max_items: int, sampler: str = "random") -> Prefi
     return protocol.words_question(protocol.plan.layers[-1], codes, protocol.validation_oracle)
 
 
-def found(question: PrefixQuestion, words: list[str]) -> Discoveries:
-    codes = question.alphabet.encode(words, width=question.finished.shape[1])
+def found(question: VoteQuestion, words: list[str]) -> Discoveries:
+    codes = question.alphabet.encode(words, width=question.names.finished.shape[1])
     return Found.in_round(question, codes).discoveries(question.alphabet)
 
 
-def counted(population, question: PrefixQuestion, words: list[str], **more) -> dict[str, float]:
+def counted(population, question: VoteQuestion, words: list[str], **more) -> dict[str, float]:
     ids = population.lexicon.ids(words)
     holders = np.where(ids >= 0, population.word_clients[ids], 0)
     numbers = contributors(question, population, found(question, words), holders, seed=3, **more)

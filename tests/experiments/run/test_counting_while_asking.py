@@ -9,7 +9,7 @@ from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks
-from fedhh.questions.base import Counted
+from fedhh.questions.answer import Counted
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from tests.thinned import thinned

@@ -12,13 +12,11 @@ import pytest
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import run as run_module
 from fedhh.experiments.run.run import simulate
-from fedhh.oracles import OracleSpec
-from fedhh.questions.base import PrefixQuestion
-from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie
+from tests import questions_of_each_kind as ask
 from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
@@ -94,11 +92,9 @@ def test_a_broadcast_is_counted_prefix_by_prefix_by_hand():
     # a, b; then aa, ab, ba; then abb. Three symbols, as a word may end.
     trie = PrefixTrie.all_of_length_one(3).extend(np.array([1, 2, 4])).extend(np.array([5]))
     words = np.ones((3, 4), dtype=np.uint16)
-    question = PrefixQuestion(
-        pass_index=1, layer=3, cohort=Cohort(start=0, size=9), alphabet=Alphabet.named("ab"),
-        max_items=1, sampler="random", trie=trie, finished=words[:2], excluded=words[:1],
-        oracle=OracleSpec(name="ss", epsilon=1.0),
-    )  # fmt: skip
+    question = ask.votes(
+        alphabet=Alphabet.named("ab"), trie=trie, finished=words[:2], excluded=words[:1]
+    )
     symbol = math.log2(3)
     # A parent of two, or a sole one, takes a bit; one of three takes as much as a symbol.
     levels = 2 * (1 + symbol) + 3 * (1 + symbol) + 1 * (symbol + symbol)

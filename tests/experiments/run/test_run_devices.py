@@ -193,9 +193,8 @@ def test_such_a_question_is_the_same_whatever_was_answered():
         last = finished.state
     for planned, (question, _) in zip(pem.plan.layers, asked, strict=True):
         same = pem.ask(planned, before)
-        assert (same.prefix_length, same.oracle, same.cohort) == (
-            question.prefix_length, question.oracle, question.cohort,
-        )  # fmt: skip
+        assert same.names.length == question.names.length
+        assert (same.channel.oracle, same.cohort) == (question.channel.oracle, question.cohort)
 
 
 def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():

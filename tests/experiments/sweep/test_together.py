@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import ClientBlock
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.clients.worker import ClientWorker
@@ -26,6 +25,7 @@ from fedhh.experiments.sweep.execution import Drawn
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.protocol import Discoveries
+from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor

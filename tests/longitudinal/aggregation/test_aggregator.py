@@ -21,7 +21,7 @@ from fedhh.longitudinal.aggregation.sums import SketchSums, sums_of
 from fedhh.longitudinal.devices.worker import record_maker
 from fedhh.longitudinal.records import Arrivals, Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.questions.base import Aggregate
+from fedhh.questions.question import Aggregate
 from fedhh.server.sfp import Sfp
 
 SPECS = [
@@ -209,7 +209,7 @@ def test_one_day_says_of_itself_what_all_days_say_together(threshold):
     assert day.threshold == together.threshold
     assert (day.num_reports, day.looked_up) == (together.num_reports, together.looked_up)
     # Words that were not looked up make it less sure, too.
-    assert day.std_error[0] > 1.5 * form.question.words.variance(9_000, 24_000) ** 0.5
+    assert day.std_error[0] > 1.5 * form.question.channel.words.variance(9_000, 24_000) ** 0.5
 
 
 def test_sfp_finds_words_in_every_window_and_counts_them_over_all():

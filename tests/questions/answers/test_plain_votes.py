@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.prefixes import WordVoteAnswerer, draw_words
-from fedhh.clients.populations.population import ClientBlock, StoredPopulation
-from fedhh.oracles import OracleSpec
-from fedhh.questions.base import WordVoteQuestion
+from fedhh.clients.populations.population import StoredPopulation
+from fedhh.questions.channel import Answering
+from fedhh.questions.choice import draw_words
+from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.matching import WordMatcher
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests import questions_of_each_kind as ask
 
 
 def test_a_client_votes_for_its_own_word_also_by_its_first_occurrence():
@@ -40,23 +39,20 @@ def test_abstentions_are_the_dummys_votes_and_are_diagnosed():
         counts=np.array([1, 5, 2]),
         num_clients=4,
     )
-    question = WordVoteQuestion(
-        pass_index=0,
-        layer=1,
+    nothing = np.zeros((0, 3), dtype=np.uint16)
+    question = ask.word_votes(
         cohort=Cohort(start=0, size=4),
         alphabet=alphabet,
         trie=PrefixTrie(alphabet_size=alphabet.size),
-        finished=np.zeros((0, 3), dtype=np.uint16),
-        excluded=np.zeros((0, 3), dtype=np.uint16),
-        oracle=OracleSpec(name="none", epsilon=math.inf),
+        finished=nothing,
+        excluded=nothing,
         max_items=1,
-        sampler="random",
     )
     tally = np.zeros(question.tally_size, dtype=np.int64)
-    answerer = WordVoteAnswerer(question, WordMatcher(population.lexicon), seed=0)
+    answerer = Answering(question, WordMatcher(population.lexicon), seed=0)
     counts = answerer.add_block(population.block(np.arange(4)), 0, tally)
     candidates = tally[: question.num_candidates]
     assert sorted(candidates[candidates > 0].tolist()) == [1, 1]
-    assert tally[question.dummy] == 2
+    assert tally[question.names.nothing] == 2
     assert tally.sum() == 4
     assert (counts.num_reports, counts.num_dummies, counts.num_clients_with_items) == (4, 2, 2)

@@ -11,15 +11,14 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.oracles import OracleSpec
-from fedhh.questions.base import Answer
+from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.noise_shares import NoiseName, Skellam, noise_of
-from fedhh.questions.sums import NoisySumQuestion, SecretSharedQuestion, SecureSumQuestion
 from fedhh.testing.statistics import follows_distribution
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests import questions_of_each_kind as ask
 from tests.reference import END
 
 SYMBOLS = "abcdef"
@@ -37,26 +36,18 @@ class Silent(Skellam):
         return np.zeros(size, dtype=np.int64)
 
 
-def make_query(kind: type[NoisySumQuestion], **changes: object) -> NoisySumQuestion:
-    values: dict[str, object] = {
-        "pass_index": 0,
-        "layer": 1,
-        "cohort": Cohort(start=0, size=600),
-        "alphabet": ALPHABET,
-        "trie": ALL,
-        "finished": np.zeros((0, 7), dtype=np.uint16),
-        "excluded": np.zeros((0, 7), dtype=np.uint16),
-        "oracle": OracleSpec(name="none", epsilon=math.inf),
-        "max_items": 2,
-        "sampler": "random",
-        "noise": Silent(std=1.0),
-    }
-    if kind is SecureSumQuestion:
-        values["modulus"] = 1 << 20
-    return kind(**{**values, **changes})
+SMALL = {"cohort": Cohort(start=0, size=600), "alphabet": ALPHABET, "max_items": 2}
 
 
-def answered(population: StoredPopulation, question: NoisySumQuestion, seed: int = 3) -> Answer:
+def secure_sums(**changes: object):
+    return ask.secure_sums(**{**SMALL, "noise": Silent(std=1.0), **changes})
+
+
+def uploads(**changes: object):
+    return ask.uploads(**{**SMALL, "noise": Silent(std=1.0), **changes})
+
+
+def answered(population: StoredPopulation, question, seed: int = 3) -> Answer:
     worker = ClientWorker(population, seed=seed)
     return worker.answer(question, range(question.cohort.num_blocks))
 
@@ -74,7 +65,7 @@ def one_word_each(num_clients: int, word: str = "fade") -> StoredPopulation:
 
 def test_clients_add_one_to_the_counts_of_their_prefixes(population):
     clients = population.num_clients
-    question = make_query(SecureSumQuestion, cohort=Cohort(start=0, size=clients), max_items=6)
+    question = secure_sums(cohort=Cohort(start=0, size=clients), max_items=6)
     answer = answered(population, question)
     # With room for all, every distinct prefix of a client has its vote.
     expected = np.zeros(question.num_candidates, dtype=np.int64)
@@ -86,22 +77,22 @@ def test_clients_add_one_to_the_counts_of_their_prefixes(population):
             first, last = (0 if s == END else 1 + SYMBOLS.index(s) for s in prefix)
             place = list(ALL.levels[-1]).index(first)
             expected[place * ALPHABET.size + last] += 1
-    assert question.sums(answer.aggregate).tolist() == expected.tolist()
+    assert question.votes(answer.aggregate).tolist() == expected.tolist()
     assert answer.aggregate.num_clients == clients
     assert answer.aggregate.num_reports == 6 * clients
     # What a client does not say is in no sum.
-    assert answer.aggregate.tally[question.dummy] == 0
+    assert len(answer.aggregate.tally) == question.num_candidates
 
 
 @pytest.mark.parametrize("name", ["discrete-laplace", "skellam"])
 def test_the_shares_of_all_blocks_make_the_noise(name):
     noise = noise_of(name, 2.0)
     # Each of three blocks, of unlike sizes, brings its part; most candidates have no vote.
-    question = make_query(SecureSumQuestion, trie=ALL.extend(np.arange(42)), noise=noise)
+    question = secure_sums(trie=ALL.extend(np.arange(42)), noise=noise)
     assert question.cohort.num_blocks == 3
     sums = np.concatenate(
         [
-            question.sums(answered(one_word_each(600), question, seed).aggregate)
+            question.votes(answered(one_word_each(600), question, seed).aggregate)
             for seed in range(60)
         ]
     )
@@ -120,10 +111,10 @@ def test_the_shares_of_all_blocks_make_the_noise(name):
 def test_sums_are_read_modulo_m_and_as_nearest_to_zero():
     whom = Cohort(start=0, size=30)
     noise = noise_of("skellam", 40.0)
-    question = make_query(SecureSumQuestion, modulus=64, noise=noise, cohort=whom)
-    plain = replace(question, modulus=1 << 40)
+    question = secure_sums(modulus=64, noise=noise, cohort=whom)
+    plain = secure_sums(modulus=1 << 40, noise=noise, cohort=whom)
     answer = answered(one_word_each(30), question).aggregate
-    sums, unreduced = question.sums(answer), plain.sums(answer)
+    sums, unreduced = question.votes(answer), plain.votes(answer)
     assert unreduced.max() >= 32
     assert unreduced.min() < -32
     assert ((sums - unreduced) % 64 == 0).all()
@@ -133,9 +124,7 @@ def test_sums_are_read_modulo_m_and_as_nearest_to_zero():
 
 def test_who_drops_out_takes_votes_and_noise_with_it():
     noise = noise_of("skellam", 3.0)
-    question = make_query(
-        SecureSumQuestion, trie=ALL.extend(np.arange(42)), noise=noise, dropout=0.4
-    )
+    question = secure_sums(trie=ALL.extend(np.arange(42)), noise=noise, dropout=0.4)
     answers = [answered(one_word_each(600), question, seed).aggregate for seed in range(60)]
     arrived = np.array([each.num_clients for each in answers])
     # Each client by itself: a binomial number.
@@ -143,8 +132,8 @@ def test_who_drops_out_takes_votes_and_noise_with_it():
     assert 4 < arrived.std() < 25
     for each in answers:
         assert each.num_reports == 2 * each.num_clients
-        assert abs(question.sums(each).max() - each.num_clients) < 40
-    sums = np.concatenate([question.sums(each) for each in answers])
+        assert abs(question.votes(each).max() - each.num_clients) < 40
+    sums = np.concatenate([question.votes(each) for each in answers])
     empty = sums[sums < 200]
     expected = 9 * arrived.mean() / 600
     assert abs(empty.var() - expected) < 6 * expected * math.sqrt(2 / len(empty))
@@ -152,8 +141,8 @@ def test_who_drops_out_takes_votes_and_noise_with_it():
 
 
 def test_a_cohort_that_drops_out_as_a_whole_sends_nothing():
-    question = make_query(
-        SecureSumQuestion, cohort=Cohort(start=0, size=1), dropout=1 - 1e-12, noise=Skellam(std=9.0)
+    question = secure_sums(
+        cohort=Cohort(start=0, size=1), dropout=1 - 1e-12, noise=Skellam(std=9.0)
     )
     aggregate = answered(one_word_each(1), question).aggregate
     assert (aggregate.num_clients, aggregate.num_reports) == (0, 0)
@@ -163,21 +152,21 @@ def test_a_cohort_that_drops_out_as_a_whole_sends_nothing():
 @pytest.mark.parametrize("sampler", ["random", "greedy"])
 def test_an_upload_is_chosen_once_for_all_layers(population, sampler):
     clients = population.num_clients
-    question = make_query(
-        SecretSharedQuestion, cohort=Cohort(start=0, size=clients), sampler=sampler
-    )
+    question = uploads(cohort=Cohort(start=0, size=clients), sampler=sampler)
     trie, ended = ALL, 0
-    sums = question.sums(answered(population, question).aggregate)
-    uploads = int(sums.sum())
+    sums = question.votes(answered(population, question).aggregate)
+    number = int(sums.sum())
     # Everybody uploads two of four draws of words, but who has but one.
-    assert clients < uploads <= 2 * clients
+    assert clients < number <= 2 * clients
     for layer in range(2, 7):
         # Words that have ended are said no more.
         ended = sums.reshape(-1, ALPHABET.size)[:, 0].sum()
         trie = trie.extend(np.arange(question.num_candidates))
         parents = sums
-        question = replace(question, layer=layer, trie=trie)
-        sums = question.sums(answered(population, question).aggregate)
+        question = replace(question, layer=layer, names=replace(question.names, trie=trie))
+        channel = replace(question.channel, num_candidates=question.num_candidates)
+        question = replace(question, channel=channel)
+        sums = question.votes(answered(population, question).aggregate)
         assert int(sums.sum()) == int(parents.sum()) - int(ended)
         # The words under a prefix are those under its extensions.
         alive = np.delete(parents.reshape(-1, ALPHABET.size), 0, axis=1).ravel()
@@ -193,26 +182,26 @@ def test_words_of_a_client_that_share_a_prefix_all_count():
         counts=np.ones(250, dtype=np.int64),
         num_clients=50,
     )
-    question = make_query(SecretSharedQuestion, cohort=Cohort(start=0, size=50), max_items=5)
-    sums = question.sums(answered(population, question).aggregate)
+    question = uploads(cohort=Cohort(start=0, size=50), max_items=5)
+    sums = question.votes(answered(population, question).aggregate)
     # What cannot be uploaded is not: it is too long, or has a foreign symbol.
     assert sorted(sums[sums > 0].tolist()) == [150]
     # Votes for prefixes, in contrast, are one for each client.
-    votes = make_query(SecureSumQuestion, cohort=Cohort(start=0, size=50), max_items=5)
-    sums = votes.sums(answered(population, votes).aggregate)
+    votes = secure_sums(cohort=Cohort(start=0, size=50), max_items=5)
+    sums = votes.votes(answered(population, votes).aggregate)
     assert sums.max() == 50
 
 
 def test_the_servers_noise_is_drawn_once_whoever_answers_first():
     noise = noise_of("discrete-laplace", 2.0)
-    question = make_query(SecretSharedQuestion, trie=ALL.extend(np.arange(42)), noise=noise)
+    question = uploads(trie=ALL.extend(np.arange(42)), noise=noise)
     population = one_word_each(600)
     whole = answered(population, question).aggregate.tally
     worker = ClientWorker(population, seed=3)
     parts = [worker.answer(question, [block]).aggregate.tally for block in (2, 0, 1)]
     assert sum(parts).tolist() == whole.tolist()
     sums = np.concatenate(
-        [question.sums(answered(population, question, seed).aggregate) for seed in range(60)]
+        [question.votes(answered(population, question, seed).aggregate) for seed in range(60)]
     )
     masses = noise.distribution().masses
     law = {sign * k: float(mass) for k, mass in enumerate(masses) for sign in (1, -1)}

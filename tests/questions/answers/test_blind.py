@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.clients.answers.blind import FragmentTable
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.registry import make_answerer
-from fedhh.clients.populations.coded_words import coded_words
-from fedhh.clients.populations.population import ClientBlock
 from fedhh.oracles import OracleSpec, SketchOracle
+from fedhh.questions.channel import Answering
+from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.sketches import BlindPrefixQuestion, FragmentQuestion
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.records import PartsTable
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.coded_words import coded_words
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.puzzle import FragmentPuzzle
+from tests import questions_of_each_kind as ask
 from tests.zipf_words import everybody_holds
 
 LOWER = Alphabet(symbols="abcdefghijklmnopqrstuvwxyz")
@@ -26,17 +26,10 @@ SKETCH = {"num_hashes": 1, "num_cells": 2048, "hash_seed": 5}
 WORDS = ["lol", "lolabc", "lolabcd", "lolabzz", "x", "na\u00efve", "zz"]
 
 
-BLIND = {
-    "pass_index": 0,
-    "layer": 1,
-    "cohort": Cohort(start=0, size=600),
-    "alphabet": LOWER,
-    "max_items": 7,
-    "sampler": "random",
-}
+BLIND = {"cohort": Cohort(start=0, size=600), "alphabet": LOWER, "max_items": 7}
 
 
-def fragment_query(**changes) -> FragmentQuestion:
+def fragment_question(**changes):
     values = {
         "puzzle": FragmentPuzzle(
             alphabet_size=27, length=6, fragment_length=2, num_puzzles=16, hash_seed=1
@@ -44,38 +37,40 @@ def fragment_query(**changes) -> FragmentQuestion:
         "word_oracle": OracleSpec(name="cms", epsilon=80.0, params=SKETCH),
         "fragment_oracle": OracleSpec(name="ss", epsilon=40.0),
     }
-    return FragmentQuestion(**{**BLIND, **values, **changes})
+    return ask.records(**{**BLIND, **values, **changes})
 
 
-def prefix_query(**changes) -> BlindPrefixQuestion:
+def prefix_question(**changes):
     oracle = OracleSpec(name="cms", epsilon=80.0, params=SKETCH)
     values = {"prefix_length": 4, "longest_word": 6, "oracle": oracle, "hash_seed": 1}
-    return BlindPrefixQuestion(**{**BLIND, **values, **changes})
+    return ask.strings(**{**BLIND, **values, **changes})
 
 
-def keys_of(question: FragmentQuestion, words: list[str]) -> np.ndarray:
-    return question.puzzle.names.keys(question.alphabet.encode(words, width=question.puzzle.length))
+def keys_of(question, words: list[str]) -> np.ndarray:
+    return question.channel.puzzle.names.keys(
+        question.alphabet.encode(words, width=question.channel.puzzle.length)
+    )
 
 
 def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragments():
-    question = fragment_query(pad=False)
+    question = fragment_question(pad=False)
     population = everybody_holds(WORDS, 600)
     tally = np.zeros(question.tally_size, dtype=np.int64)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     # Two words share their first six symbols, so they are one string; one word has a symbol that
     # the alphabet lacks.
     strings = ["lol", "lolabc", "lolabz", "x", "zz"]
     assert counts.num_reports == 600 * len(strings)
     assert counts.num_dummies == 0
-    words, fragments, records = question.split(tally)
-    support = question.words.support(words, keys_of(question, [*strings, "lo"]))
+    words, fragments, records = question.channel.split(tally)
+    support = question.channel.words.support(words, keys_of(question, [*strings, "lo"]))
     assert support.tolist() == [600] * 5 + [0]
     assert records.sum() == counts.num_reports
     # Positions are uniform, and each fragment is counted where its string was cut.
     assert (np.abs(records - 1000) < 6 * np.sqrt(3000 * 2 / 9)).all()
     codes = question.alphabet.encode(strings, width=6)
-    pieces = question.puzzle.fragments(codes, keys_of(question, strings))
+    pieces = question.channel.puzzle.fragments(codes, keys_of(question, strings))
     for position in range(3):
         assert fragments[position].sum() == records[position]
         for piece in set(pieces[:, position].tolist()):
@@ -86,16 +81,16 @@ def test_a_record_reports_the_padded_or_truncated_string_and_one_of_its_fragment
 
 
 def test_clients_pad_with_uniformly_random_strings_and_fragments():
-    question = fragment_query(max_items=10)
+    question = fragment_question(max_items=10)
     population = everybody_holds(["lol"], num_clients=2000)
     tally = np.zeros(question.tally_size, dtype=np.int64)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     assert counts.num_reports == 20_000
     assert counts.num_dummies == 18_000
-    words, fragments, records = question.split(tally)
+    words, fragments, records = question.channel.split(tally)
     table = words[:2048]
-    own = int(question.words.hashes.cells(np.array([0]), keys_of(question, ["lol"]))[0])
+    own = int(question.channel.words.hashes.cells(np.array([0]), keys_of(question, ["lol"]))[0])
     others = np.delete(table, own)
     # 18,000 dummies over 2,048 cells: no cell has many more than another.
     assert others.max() < 8.8 + 8 * math.sqrt(8.8)
@@ -106,28 +101,28 @@ def test_clients_pad_with_uniformly_random_strings_and_fragments():
 
 
 def test_prefixes_are_padded_and_words_that_are_too_long_take_no_part():
-    question = prefix_query(pad=False)
+    question = prefix_question(pad=False)
     population = everybody_holds(WORDS, 600)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     tally = np.zeros(question.tally_size, dtype=np.int64)
     counts = answerer.add_block(population.items, 0, tally)
     prefixes = ["lol", "lola", "x", "zz"]
     assert counts.num_reports == 600 * len(prefixes)
-    candidates = question.names.keys(question.alphabet.encode([*prefixes, "lob"], width=4))
-    assert isinstance(question.prefixes, SketchOracle)
-    assert question.prefixes.support(tally, candidates).tolist() == [600] * 4 + [0]
+    candidates = question.names.keys_of(question.alphabet.encode([*prefixes, "lob"], width=4))
+    assert isinstance(question.channel.pure, SketchOracle)
+    assert question.channel.pure.support(tally, candidates).tolist() == [600] * 4 + [0]
 
 
 def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
-    question = prefix_query(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
+    question = prefix_question(pad=False, oracle=OracleSpec(name="olh", epsilon=8.0))
     population = everybody_holds(WORDS, 600)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, np.zeros(0, dtype=np.int64))
     assert question.tally_size == 0
     assert counts.messages is not None
     assert len(counts.messages) == counts.num_reports == 2400
-    candidates = question.names.keys(question.alphabet.encode(["lol", "x", "lob"], width=4))
-    oracle = question.prefixes
+    candidates = question.names.keys_of(question.alphabet.encode(["lol", "x", "lob"], width=4))
+    oracle = question.channel.pure
     estimates = oracle.estimate(
         oracle.support(reports=counts.messages, candidates=candidates), 2400
     )
@@ -137,10 +132,10 @@ def test_reports_themselves_reach_the_server_where_the_oracle_is_no_sketch():
 
 def test_a_sketch_of_prefixes_adds_up_without_messages():
     oracle = OracleSpec(name="flh", epsilon=8.0, params={"num_hashes": 4})
-    question = prefix_query(oracle=oracle)
+    question = prefix_question(oracle=oracle)
     population = everybody_holds(WORDS, 600)
     tally = np.zeros(question.tally_size, dtype=np.int64)
-    answerer = make_answerer(question, WordMatcher(population.lexicon), 3)
+    answerer = Answering(question, WordMatcher(population.lexicon), 3)
     counts = answerer.add_block(population.items, 0, tally)
     assert counts.messages is None
     assert tally.sum() == counts.num_reports == 600 * 7
@@ -164,33 +159,33 @@ def test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are(kind):
         puzzle = FragmentPuzzle(
             alphabet_size=27, length=10, fragment_length=2, num_puzzles=16, hash_seed=1
         )
-        question = fragment_query(puzzle=puzzle, pad=False)
+        question = fragment_question(puzzle=puzzle, pad=False)
         tally = np.zeros(question.tally_size, dtype=np.int64)
-        counts = make_answerer(question, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
-        support = question.words.support(
-            question.split(tally)[0], keys_of(question, list(expected))
+        counts = Answering(question, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
+        support = question.channel.words.support(
+            question.channel.split(tally)[0], keys_of(question, list(expected))
         )
     else:
-        prefixes = prefix_query(prefix_length=9, longest_word=10, pad=False)
+        prefixes = prefix_question(prefix_length=9, longest_word=10, pad=False)
         tally = np.zeros(prefixes.tally_size, dtype=np.int64)
-        counts = make_answerer(prefixes, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
-        keys = prefixes.names.keys(prefixes.alphabet.encode(list(expected), width=9))
-        support = prefixes.prefixes.support(tally, keys)
+        counts = Answering(prefixes, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
+        keys = prefixes.names.keys_of(prefixes.alphabet.encode(list(expected), width=9))
+        support = prefixes.channel.pure.support(tally, keys)
     assert counts.num_reports == 6
     assert support.tolist() == list(expected.values())
 
 
 def test_a_table_fills_in_fragments_of_its_own_strings_only():
-    puzzle = fragment_query().puzzle
+    puzzle = fragment_question().channel.puzzle
     words = ["lolabc", "zz", "lolabc", "x"]
     codes = LOWER.encode(words, width=6)
     keys = puzzle.names.keys(codes)
-    table = FragmentTable(puzzle, codes, np.where([True, True, True, False], keys, -1))
+    table = PartsTable(puzzle, codes, np.where([True, True, True, False], keys, -1))
     out = np.full(6, 99)
     table.fill(np.array([keys[1], keys[0], keys[3], keys[2], -1, keys[0]]), np.arange(6) % 3, out)
     pieces = puzzle.fragments(codes, keys)
     assert out.tolist() == [pieces[1, 0], pieces[0, 1], 99, pieces[0, 0], 99, pieces[0, 2]]
-    empty = FragmentTable(puzzle, codes[:0], keys[:0])
+    empty = PartsTable(puzzle, codes[:0], keys[:0])
     empty.fill(keys, np.zeros(4, dtype=np.int64), out)
     assert out[2] == 99
 
@@ -200,9 +195,9 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
     held = ["lol", "zz", "x", "imo", "brb", "ttyl"]
     others = [f"{letter}ab" for letter in "abcdefgh"]
     if kind == "fragments":
-        question = fragment_query(max_items=3, sampler="greedy")
+        question = fragment_question(max_items=3, sampler="greedy")
     else:
-        question = prefix_query(max_items=3, sampler="greedy")
+        question = prefix_question(max_items=3, sampler="greedy")
     tallies = []
     for lexicon in (held, others[:4] + held + others[4:]):
         rows = ClientBlock(
@@ -212,11 +207,11 @@ def test_a_greedy_clients_ties_do_not_depend_on_words_that_others_hold(kind):
             counts=np.ones(200 * len(held), dtype=np.int32),
         )
         tally = np.zeros(question.tally_size, dtype=np.int64)
-        make_answerer(question, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
+        Answering(question, WordMatcher(Lexicon(words=lexicon)), 3).add_block(rows, 0, tally)
         tallies.append(tally)
     assert np.array_equal(*tallies)
 
 
 def test_whole_strings_need_a_sketch():
     with pytest.raises(InputError, match="'ss'; use cms, hcms or hashtogram"):
-        _ = fragment_query(word_oracle=OracleSpec(name="ss", epsilon=1.0)).words
+        _ = fragment_question(word_oracle=OracleSpec(name="ss", epsilon=1.0)).channel.words

@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from fedhh.clients.answers.base import Answerer, BlockCounts
-from fedhh.clients.answers.matching import Values
-from fedhh.clients.answers.sampling import NoiseFreeQuestion
-from fedhh.clients.populations.population import ClientBlock
-from fedhh.questions.base import Aggregate, Answer, Diagnostics, PrefixQuestion, Question
+from fedhh.questions.answer import Answer, Diagnostics
+from fedhh.questions.channel import Answering
+from fedhh.questions.clients import ClientBlock, Sent
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.reports import Reports
+
+Values = npt.NDArray[np.int64]
 
 _COUNTS = 3
 """Behind each run's tally: its reports, its dummies, its clients with items."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointQuestion(Question):
+class JointQuestion:
     """Asks a cohort several runs' questions; no protocol can ask it.
 
     A simulator's way to draw a client once where several runs ask it. Each run's answers and
-    randomness are those of its own question: a block's randomness is addressed by pass and layer, and
-    nothing of one answer reaches another.
+    randomness are those of its own question: a block's randomness is addressed by pass and layer,
+    and nothing of one answer reaches another.
 
     Attributes:
         questions: The questions, all of one cohort; see `can_join`.
     """
 
-    questions: tuple[Question, ...]
+    questions: tuple[AnyQuestion, ...]
 
-    @classmethod
-    def of(cls, questions: Sequence[Question]) -> Self:
-        """Return the question that asks all of these."""
-        first = questions[0]
-        values = {field.name: getattr(first, field.name) for field in fields(Question)}
-        return cls(**values, questions=tuple(questions))
+    @property
+    def cohort(self) -> Cohort:
+        """Who is asked."""
+        return self.questions[0].cohort
 
     @property
     def tally_size(self) -> int:
+        """Length of all runs' tallies with their counts."""
         return sum(question.tally_size + _COUNTS for question in self.questions)
-
-    @property
-    def local_epsilon(self) -> float:
-        """The sum over the runs; they are simulated next to each other, and ask nobody together."""
-        return sum(question.local_epsilon for question in self.questions)
 
     def parts(self, tally: Values) -> Iterator[tuple[Values, Values]]:
         """Yield views of each run's tally and of its counts."""
@@ -75,25 +72,22 @@ class JointQuestion(Question):
         ]
 
 
-def can_join(question: Question) -> bool:
-    """Return whether a question may be asked with others: its answer is a tally and nothing else."""
-    asked = question.question if isinstance(question, NoiseFreeQuestion) else question
-    return type(asked) is PrefixQuestion
+def can_join(question: AnyQuestion) -> bool:
+    """Return whether a question may be asked with others: its answer is a tally alone."""
+    return isinstance(question.channel, Reports) and question.channel.adds_up
 
 
-class JointAnswerer(Answerer):
+class JointAnswering:
     """Answers each run's question from the same rows."""
 
-    _question: JointQuestion
+    def __init__(self, question: JointQuestion, answers: Sequence[Answering]) -> None:
+        self._question, self._answers = question, answers
 
-    def __init__(self, question: JointQuestion, answerers: Sequence[Answerer]) -> None:
-        self._question = question
-        self._answerers = answerers
-
-    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> BlockCounts:
+    def add_block(self, rows: ClientBlock, block: int, tally: Values) -> Sent:
+        """Add all runs' answers, see `Answering.add_block`."""
         parts = self._question.parts(tally)
-        for answerer, (part, behind) in zip(self._answerers, parts, strict=True):
-            added = answerer.add_block(rows, block, part)
+        for answering, (part, behind) in zip(self._answers, parts, strict=True):
+            added = answering.add_block(rows, block, part)
             counts = (added.num_reports, added.num_dummies, added.num_clients_with_items)
             np.add(behind, counts, out=behind)
-        return BlockCounts(num_reports=0, num_dummies=0, num_clients_with_items=0)
+        return Sent(num_reports=0, num_dummies=0, num_clients_with_items=0)

@@ -8,20 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fedhh.clients.answers.base import WordValues
-from fedhh.clients.answers.matching import WordMatcher
-from fedhh.clients.answers.registry import make_answerer
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import OracleSpec
-from fedhh.questions.base import PrefixQuestion
+from fedhh.questions.clients import Known
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.matching import WordMatcher
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
-from fedhh.words.trie import PrefixTrie
+from tests import questions_of_each_kind as ask
 from tests.asked_clients import Recording
 from tests.reference import END, client_prefixes
 from tests.zipf_words import final_state
@@ -40,29 +38,22 @@ def reference_mix(word: int) -> int:
 
 def with_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return values and which of them there are, as kernels take them."""
-    known = WordValues.of(values)
-    return known.values, known.live
+    known = Known(words=WordMatcher(Lexicon(words=[])), values=values)
+    return values, known.live
 
 
-def make_query(**changes: object) -> PrefixQuestion:
-    alphabet = Alphabet(symbols=SYMBOLS)
-    values: dict[str, object] = {
-        "pass_index": 0,
-        "layer": 1,
-        "cohort": Cohort(start=0, size=500),
-        "alphabet": alphabet,
-        "trie": PrefixTrie.all_of_length_one(alphabet.size),
-        "finished": np.zeros((0, 8), dtype=np.uint16),
-        "excluded": np.zeros((0, 8), dtype=np.uint16),
+def make_question(**changes: object):
+    nothing = np.zeros((0, 8), dtype=np.uint16)
+    values = {
+        "finished": nothing,
+        "excluded": nothing,
         "oracle": OracleSpec(name="ss", epsilon=6.0),
-        "max_items": 3,
-        "sampler": "random",
     }
-    return PrefixQuestion(**{**values, **changes})  # type: ignore[arg-type]
+    return ask.votes(**{"alphabet": Alphabet(symbols=SYMBOLS), **values, **changes})
 
 
-def spelled_candidates(question: PrefixQuestion) -> list[str]:
-    codes = question.trie.spell(np.arange(question.num_extensions))
+def spelled_candidates(question) -> list[str]:
+    codes = question.names.trie.spell(np.arange(question.names.num_extensions))
     texts = question.alphabet.decode(codes)
     return [t + END if len(t) < codes.shape[1] else t for t in texts]
 
@@ -77,11 +68,11 @@ def client_words(population: StoredPopulation, client: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_contributions_are_distinct_candidates_of_the_clients_own_words(population, greedy):
-    question = make_query()
+    question = make_question()
     names = spelled_candidates(question)
     excluded = ["a", "b", population.lexicon.words[7]]
-    question = make_query(excluded=question.alphabet.encode(excluded, width=8))
-    values = WordMatcher(population.lexicon).prefix_values(question)
+    question = make_question(excluded=question.alphabet.encode(excluded, width=8))
+    values = WordMatcher(population.lexicon).prefix_values(question.names, question.alphabet)
     rows = population.block(np.arange(300))
     chosen, sizes = choose_contributions(
         rows.clients, rows.offsets, rows.word_ids, rows.counts, *with_bits(values), NO_VALUES,
@@ -222,32 +213,32 @@ def test_a_client_without_items_sends_exactly_b_dummies():
         counts=np.array([1]),
         num_clients=10,
     )
-    question = make_query(
+    question = make_question(
         cohort=Cohort(start=0, size=10), oracle=OracleSpec(name="none", epsilon=np.inf)
     )
     answer = ClientWorker(population, seed=1).answer(question, range(1))
     assert answer.aggregate.num_reports == 30
-    assert answer.aggregate.tally[question.dummy] == 30
+    assert answer.aggregate.tally[question.names.nothing] == 30
     assert answer.diagnostics.num_dummies == 30
     assert answer.diagnostics.num_clients_with_items == 0
-    silent = make_query(cohort=Cohort(start=0, size=10), pad=False)
+    silent = make_question(cohort=Cohort(start=0, size=10), pad=False)
     assert ClientWorker(population, seed=1).answer(silent, range(1)).aggregate.num_reports == 0
 
 
 def test_finished_words_are_candidates_of_their_own(population):
-    question = make_query()
+    question = make_question()
     finished = question.alphabet.encode(["a", "b"], width=8)
-    trie = question.trie.extend(np.arange(question.num_extensions))
-    question = make_query(layer=2, trie=trie, finished=finished)
-    values = WordMatcher(population.lexicon).prefix_values(question)
+    trie = question.names.trie.extend(np.arange(question.names.num_extensions))
+    question = make_question(layer=2, trie=trie, finished=finished)
+    values = WordMatcher(population.lexicon).prefix_values(question.names, question.alphabet)
     by_word = dict(zip(population.lexicon.words, values.tolist(), strict=True))
-    assert by_word["a"] == question.num_extensions
-    assert by_word["b"] == question.num_extensions + 1
-    assert all(v < question.num_extensions for w, v in by_word.items() if len(w) > 1)
+    assert by_word["a"] == question.names.num_extensions
+    assert by_word["b"] == question.names.num_extensions + 1
+    assert all(v < question.names.num_extensions for w, v in by_word.items() if len(w) > 1)
 
 
 def test_blocks_answer_the_same_alone_and_together(population):
-    question = make_query(cohort=Cohort(start=100, size=1_000))
+    question = make_question(cohort=Cohort(start=100, size=1_000))
     together = ClientWorker(population, seed=4).answer(question, range(question.cohort.num_blocks))
     alone = [
         ClientWorker(population, seed=4).answer(question, [b])
@@ -278,7 +269,7 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
     clients = Recording(everybody)
     worker = ClientWorker(clients, seed=7)
     for redraw, path in ((None, ()), (3, (3,)), (None, ())):
-        question = make_query(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
+        question = make_question(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
         clients.blocks.clear()
         worker.answer(question, range(question.cohort.num_blocks))
         assert clients.asked.dtype == np.int64
@@ -292,15 +283,3 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
         fresh.answer(question, blocks)
         sizes.append(len(pickle.dumps(fresh)))
     assert width * num_clients <= sizes[1] - sizes[0] < width * num_clients + 99
-
-
-def test_an_unknown_query_says_where_to_register():
-    class Strange(PrefixQuestion):
-        pass
-
-    question = make_query()
-    strange = Strange(**{name: getattr(question, name) for name in question.__dataclass_fields__})
-    with pytest.raises(
-        TypeError, match=r"register it in fedhh\.clients\.answers\.registry\.ANSWERERS"
-    ):
-        make_answerer(strange, WordMatcher(Lexicon(words=[])), 0)

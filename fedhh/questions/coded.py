@@ -1,87 +1,54 @@
-"""Which candidate values a population's words have: those of its lexicon, and coded ones."""
+"""Coded words in questions: their strings, and their candidates in a trie without any string."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.coded_words import (
+from fedhh.kernels.coded import PAIRS, coded_values
+from fedhh.questions.matching import Values, WordMatcher
+from fedhh.words.alphabet import Alphabet
+from fedhh.words.coded_words import (
     CONSONANTS,
     FEWEST_SYLLABLES,
     MARK,
     VOWELS,
     coded_numbers,
+    coded_words,
 )
-from fedhh.kernels.coded import PAIRS, coded_values
-from fedhh.questions.base import PrefixQuestion
-from fedhh.words.alphabet import FOREIGN, Alphabet
-from fedhh.words.lexicon import Lexicon, LexiconWalk
-from fedhh.words.rows import match_rows, row_hashes
-from fedhh.words.trie import ABSENT, Codes, PrefixTrie
+from fedhh.words.lexicon import Lexicon
+from fedhh.words.trie import Codes, PrefixTrie
 
-Values = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from fedhh.questions.names import TrieNames
 
 _PAIR = 4
 """Symbols of two syllables."""
 
 
-class WordMatcher:
-    """Finds the values of a population's words; keeps what the next question can use again."""
-
-    def __init__(self, lexicon: Lexicon) -> None:
-        self.lexicon = lexicon
-        self._walk: LexiconWalk | None = None
-        self._walk_key: tuple[str, int] | None = None
-        self._hashes: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        self._excluded: Codes = np.zeros((0, 0), dtype=np.uint16)
-        self._is_excluded: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-
-    def prefix_values(self, question: PrefixQuestion) -> Values:
-        """Return ``(V,) int64``: each word's candidate value, or -1 where it has none."""
-        width = question.excluded.shape[1]
-        if self._walk is None or self._walk_key != (question.alphabet.symbols, width):
-            self._walk = LexiconWalk(self.lexicon, question.alphabet, width)
-            self._walk_key = (question.alphabet.symbols, width)
-            self._hashes = row_hashes(self._walk.codes)
-            self._excluded = np.zeros((0, width), dtype=np.uint16)
-            self._is_excluded = np.zeros(len(self.lexicon), dtype=np.bool_)
-        codes = self._walk.codes
-        if not np.array_equal(self._excluded, question.excluded):
-            self._excluded = question.excluded
-            self._is_excluded = match_rows(codes, question.excluded) >= 0
-        nodes = self._walk.nodes(question.trie)
-        alive = np.flatnonzero(nodes != ABSENT)
-        symbols = codes[alive, question.trie.length]
-        known = symbols != FOREIGN
-        alive, symbols = alive[known], symbols[known]
-        values = np.full(len(codes), -1, dtype=np.int64)
-        values[alive] = nodes[alive] * question.trie.alphabet_size + symbols
-        if len(question.finished):
-            finished = match_rows(codes, question.finished, hashes=self._hashes)
-            values[finished >= 0] = question.num_extensions + finished[finished >= 0]
-        if len(question.excluded):
-            values[self._is_excluded] = -1
-        return values
+def coded_matcher(numbers: Values) -> WordMatcher:
+    """Return the matcher of the coded words with ``(m,) int64`` numbers."""
+    return WordMatcher(Lexicon(words=coded_words(numbers)))
 
 
 class CodedMatcher:
-    """Finds the values in one question of coded words, which no lexicon holds."""
+    """Finds the candidates of coded words, which no lexicon holds, in a question's trie."""
 
-    def __init__(self, question: PrefixQuestion) -> None:
-        self._question = question
-        levels = question.trie.levels
+    def __init__(self, names: TrieNames, alphabet: Alphabet) -> None:
+        self._alphabet, self._trie, self._ended = alphabet, names.trie, names.finished
+        levels = names.trie.levels
         self._candidates = np.concatenate(levels) if levels else np.zeros(0, dtype=np.int64)
         self._starts = np.r_[0, np.cumsum([len(level) for level in levels])].astype(np.int64)
-        alphabet = question.alphabet
         self._consonants = _codes(alphabet, CONSONANTS)
         self._vowels = _codes(alphabet, VOWELS)
         self._mark = int(_codes(alphabet, MARK)[0])
         self._consonants_after = np.zeros(0, dtype=np.uint32)
         self._pair_nodes = self._walk_pairs()
         self._consonants_after = self._walk_on()
-        excluded = _numbers(alphabet, question.excluded)
+        excluded = _numbers(alphabet, names.excluded)
         self._excluded = excluded[excluded >= 0]
 
     def values(self, numbers: Values) -> Values:
@@ -90,7 +57,6 @@ class CodedMatcher:
         Args:
             numbers: ``(m,) int64``, as in `ClientBlock.coded`.
         """
-        question = self._question
         if not len(numbers):
             return np.zeros(0, dtype=np.int64)
         values = self._walk(numbers, self._pair_nodes)
@@ -98,7 +64,7 @@ class CodedMatcher:
         if len(finished):
             places = np.minimum(np.searchsorted(finished, numbers), len(finished) - 1)
             ended = finished[places] == numbers
-            values[ended] = question.num_extensions + words[places[ended]]
+            values[ended] = self._trie.width * self._trie.alphabet_size + words[places[ended]]
         if len(self._excluded):
             values[np.isin(numbers, self._excluded)] = -1
         return values
@@ -112,7 +78,7 @@ class CodedMatcher:
             FEWEST_SYLLABLES,
             self._starts,
             self._candidates,
-            self._question.trie.alphabet_size,
+            self._trie.alphabet_size,
             pair_nodes,
             self._consonants_after,
         )
@@ -121,14 +87,14 @@ class CodedMatcher:
     @cached_property
     def _finished(self) -> tuple[Values, Values]:
         """The numbers of finished words that are coded, ascending, and which words these are."""
-        numbers = _numbers(self._question.alphabet, self._question.finished)
+        numbers = _numbers(self._alphabet, self._ended)
         (coded,) = np.nonzero(numbers >= 0)
         words = coded[np.argsort(numbers[coded])]
         return numbers[words], words
 
     def _walk_pairs(self) -> Values:
         """Return the node of any two first syllables, lowest digit first, or their value."""
-        if self._question.trie.length < _PAIR:
+        if self._trie.length < _PAIR:
             # The shortest words begin with every pair, and all words with one.
             return self._walk(np.arange(PAIRS), np.zeros(0, dtype=np.int64))
         syllables = np.stack(
@@ -140,8 +106,8 @@ class CodedMatcher:
             [np.tile(syllables, (size, 1)), np.repeat(syllables, size, axis=0)], axis=1
         )
         trie = PrefixTrie(
-            alphabet_size=self._question.trie.alphabet_size,
-            levels=self._question.trie.levels[:_PAIR],
+            alphabet_size=self._trie.alphabet_size,
+            levels=self._trie.levels[:_PAIR],
         )
         return trie.walk(codes.astype(np.uint16))
 
@@ -150,7 +116,7 @@ class CodedMatcher:
 
         Nodes stay in a trie when all that grew from them is gone, and most coded words end there.
         """
-        levels, size = self._question.trie.levels, self._question.trie.alphabet_size
+        levels, size = self._trie.levels, self._trie.alphabet_size
         bits = np.zeros(PAIRS, dtype=np.uint32)
         if len(levels) <= _PAIR:
             return bits

@@ -1,1 +1,0 @@
-"""How clients answer each kind of question."""

@@ -1,0 +1,134 @@
+"""What a simulator carries back from clients: the aggregate, and what no server may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.questions.question import Aggregate, Tally
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counted:
+    """What some clients hold, counted by the simulator as it draws them.
+
+    Attributes:
+        clients: Ranges of client numbers: first, and one behind the last.
+        words: ``(V, 2)``, ``int32`` or ``int64``: contributions for each word of the lexicon, and
+            its holders.
+        contributions: Contributions in all, those for words outside the lexicon included.
+        squares: Sum over clients of their squared number of contributions.
+    """
+
+    clients: tuple[tuple[int, int], ...]
+    words: npt.NDArray[np.signedinteger[Any]]
+    contributions: int
+    squares: int
+
+    def merge(self, other: Counted) -> Counted:
+        """Return the counts of both groups of clients."""
+        return Counted(
+            clients=self.clients + other.clients,
+            words=np.add(self.words, other.words, dtype=np.int64),
+            contributions=self.contributions + other.contributions,
+            squares=self.squares + other.squares,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attendance:
+    """How many devices of a round's cohort were there, and how long it was open.
+
+    Attributes:
+        pass_index: Which pass, from 0.
+        layer: Which layer, from 1.
+        asked: Clients of the cohort.
+        eligible: Those whose devices ever answer.
+        dropped: Devices that checked in before the round closed, and dropped out.
+        answers: Clients that answered.
+        fewest: Answers that the round accepts at least.
+        hours: From its beginning to its end.
+        waited_hours: How long of that was beyond the deadline.
+    """
+
+    pass_index: int
+    layer: int
+    asked: int
+    eligible: int
+    dropped: int
+    answers: int
+    fewest: int
+    hours: float
+    waited_hours: float = 0.0
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether fewer clients answered than the round accepts."""
+        return self.answers < self.fewest
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FakeReports:
+    """What fake clients sent in a round.
+
+    Attributes:
+        clients: How many they were.
+        reports: Reports of theirs.
+        tally: ``(tally_size,) int64``: what these add up to.
+    """
+
+    clients: int
+    reports: int
+    tally: Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics:
+    """What only a simulator can know of a round; it never reaches a protocol.
+
+    Attributes:
+        num_dummies: Contributions that were the dummy.
+        num_clients_with_items: Clients that held at least one candidate.
+        counted: What the clients hold, where that is counted while they answer.
+        is_sampled: Whether the tally was drawn at once, and no report was made.
+        attendance: How many devices were there; None where all clients always answer.
+        fakes: What fake clients sent; None where there are none.
+    """
+
+    num_dummies: int = 0
+    num_clients_with_items: int = 0
+    counted: Counted | None = field(default=None, compare=False)
+    is_sampled: bool = False
+    attendance: Attendance | None = None
+    fakes: FakeReports | None = field(default=None, compare=False)
+
+    def merge(self, other: Diagnostics) -> Diagnostics:
+        """Return the diagnostics of both parts."""
+        return Diagnostics(
+            num_dummies=self.num_dummies + other.num_dummies,
+            num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
+            counted=self.counted.merge(other.counted)
+            if self.counted and other.counted
+            else self.counted or other.counted,
+            is_sampled=self.is_sampled or other.is_sampled,
+            attendance=self.attendance or other.attendance,
+            fakes=self.fakes or other.fakes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """A worker's answer for some blocks: what the server may see, and what it may not."""
+
+    aggregate: Aggregate
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    def merge(self, other: Answer) -> Answer:
+        """Return the answer for both sets of blocks."""
+        return Answer(
+            aggregate=self.aggregate.merge(other.aggregate),
+            diagnostics=self.diagnostics.merge(other.diagnostics),
+        )

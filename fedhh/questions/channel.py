@@ -1,0 +1,280 @@
+"""How contributions reach the tally: what every channel says, and what it has by default."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fedhh.oracles import OracleSpec
+from fedhh.questions.choice import Goal
+from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import KnownCoded, Names
+from fedhh.questions.question import Aggregate, AnyQuestion, Messages, Tally, merge_messages
+
+_NOT_THE_FIRST_BLOCK = 1
+"""The first block may bring what is no client's, such as the noise of servers."""
+
+_NO_VALUES: Values = np.zeros(0, dtype=np.int64)
+
+RngOf = Callable[[int], np.random.Generator]
+"""The generator of each part of a tally that is drawn at once."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Channel(ABC):
+    """Carries what clients say to the tally.
+
+    A new channel must define `tally_size` and `add`. By default it has no local privacy, its tally
+    cannot be drawn at once, and fake clients send what honest ones do who hold the target words.
+    """
+
+    @property
+    @abstractmethod
+    def tally_size(self) -> int:
+        """Length of the tally."""
+
+    @property
+    def local_epsilon(self) -> float:
+        """Local privacy of one contribution; infinite if it goes as it is."""
+        return math.inf
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        """What each contribution is reported through; none where that is no frequency oracle."""
+        return ()
+
+    @property
+    def domain_size(self) -> int | None:
+        """Values of the randomizer, the dummy included; None where no guarantee depends on it."""
+        return None
+
+    @property
+    def download_bits(self) -> float:
+        """Bits of what clients download about it."""
+        return 0.0
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        """Return the bits of the reports of one contribution to a question; NaN if unknown."""
+        return math.nan
+
+    def table(self, question: AnyQuestion, known: Known) -> Any:
+        """Return what is computed once for each distinct word; None if nothing is."""
+        return None
+
+    @abstractmethod
+    def add(
+        self,
+        question: AnyQuestion,
+        said: Said,
+        tables: Sequence[Any],
+        coins: Coins,
+        tally: Tally,
+    ) -> Sent:
+        """Add a block's reports to the tally: what clients say ends here.
+
+        Args:
+            question: The broadcast.
+            said: What the block's clients say.
+            tables: `table` of the population's words, and of the block's coded words if it has any.
+            coins: The block's.
+            tally: ``(question.tally_size,) int64``, changed in place; noise-free counts where the
+                question asks for those.
+        """
+
+    def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
+        """Return several blocks' messages as one array, or None if no block has any.
+
+        Where a channel counts equal messages, those of several blocks may become one.
+        """
+        return merge_messages(messages)
+
+    def support(
+        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+    ) -> Tally:
+        """Return how many reports support each value: what a server reads from an aggregate.
+
+        Args:
+            question: The broadcast.
+            aggregate: What came back.
+            values: ``(c,) int64``; every value if None.
+        """
+        return aggregate.tally if values is None else aggregate.tally[values]
+
+    # Aggregate-level sampling: a simulator's way, never a device's.
+
+    @property
+    def counts_size(self) -> int:
+        """Length of the noise-free counts."""
+        return self.tally_size
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether the tally can be drawn from noise-free counts, with its exact distribution."""
+        return False
+
+    @property
+    def can_scale(self) -> bool:
+        """Whether noise-free counts of some clients can stand for those of more."""
+        return False
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        """Return about what sampling saves, for channels that can."""
+        return 0.0
+
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
+        """Add a block's noise-free counts faster than `add` does; None where there is no such way.
+
+        Arguments are those of `add`, and who holds what in place of what is said.
+        """
+        return None
+
+    def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        """Return the tally, drawn from noise-free counts of all clients.
+
+        Args:
+            counts: ``(counts_size,) int64``.
+            rng_of: Generators by the number of the tally's part.
+        """
+        raise NotImplementedError
+
+    # What fake clients send: anything that the protocol does not check.
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add what fake clients send to support or oppose words, as strongly as checks allow.
+
+        Here what honest clients send that hold some of the words, which take turns; against words,
+        what clients send that hold none.
+
+        Args:
+            question: The broadcast.
+            words: Finds the words; its lexicon has no others.
+            targets: The words, as numbers in the lexicon.
+            num_clients: Fake clients.
+            goal: "promote" supports the words, "demote" opposes them.
+            rng: Source of the attacker's coins.
+            tally: ``(question.tally_size,) int64``, changed in place.
+        """
+        known = question.names.known(words, question.alphabet)
+        own = np.unique(np.asarray(targets, dtype=np.int64))
+        own = own[known.values[own] >= 0] if goal == "promote" else own[:0]
+        rows = ClientBlock.holding(in_turn(own, num_clients, self.targets_of_a_fake(question)))
+        return honest(question, words, rows, rng=rng, tally=tally)
+
+    def targets_of_a_fake(self, question: AnyQuestion) -> int:
+        """Return how many of the words a fake client claims to hold, see `craft`."""
+        each: int = question.choice.num_reports(question)
+        return each
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add reports that are uniform over the report space; arguments as for `craft`.
+
+        Here those of honest clients with nothing to say.
+        """
+        nobody = ClientBlock.holding(np.zeros((num_clients, 0), dtype=np.int64))
+        return honest(replace(question, pad=True), words, nobody, rng=rng, tally=tally)
+
+    def craft_random_values(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add what the honest randomizer makes of uniform values; arguments as for `craft`."""
+        return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+
+
+class Answering:
+    """Answers one question for blocks of clients.
+
+    Args:
+        question: The broadcast.
+        words: The population's words.
+        seed: The run's seed.
+    """
+
+    def __init__(self, question: AnyQuestion, words: WordMatcher, seed: int) -> None:
+        self._question, self._words, self._seed = question, words, seed
+        self._known = question.names.known(words, question.alphabet)
+        self._table = question.channel.table(question, self._known)
+
+    @cached_property
+    def _coded(self) -> KnownCoded:
+        names: Names = self._question.names
+        return names.coded(self._words, self._question.alphabet)
+
+    def add_block(self, rows: ClientBlock, block: int, tally: Tally) -> Sent:
+        """Add the block's reports to the tally; raw items end here.
+
+        Args:
+            rows: The block's clients and their items.
+            block: The block's number, which addresses its randomness.
+            tally: ``(question.tally_size,) int64``, changed in place.
+        """
+        question = self._question
+        channel: Channel = question.channel
+        coins = Coins(
+            seed=self._seed,
+            pass_index=question.pass_index,
+            layer=question.layer,
+            block=block,
+        )
+        tables, coded = [self._table], _NO_VALUES
+        if len(rows.coded):
+            known = self._coded(rows.coded)
+            tables.append(channel.table(question, known))
+            coded = known.values
+        held = Held(rows=rows, known=self._known, coded=coded)
+        if question.counts_only:
+            counted = channel.count(question, held, coins, tally)
+            if counted is not None:
+                return counted
+        said = question.choice.say(question, held, coins)
+        return channel.add(question, said, tables, coins, tally)
+
+
+def honest(
+    question: AnyQuestion,
+    words: WordMatcher,
+    rows: ClientBlock,
+    *,
+    rng: np.random.Generator,
+    tally: Tally,
+) -> Sent:
+    """Add what honest clients with these words send; arguments as for `Channel.craft`."""
+    answering = Answering(question, words, int(rng.integers(2**63)))
+    return answering.add_block(rows, _NOT_THE_FIRST_BLOCK, tally)
+
+
+def in_turn(words: Values, num_clients: int, each: int) -> Values:
+    """Return ``(n, k) int64``: k words for each client, or all there are, words taking turns."""
+    taken = min(each, len(words))
+    places = np.arange(num_clients * taken).reshape(num_clients, taken)
+    return np.asarray(words[places % max(len(words), 1)])

@@ -1,0 +1,259 @@
+"""Which of its values a client says: some of them, one it typed, or something about all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fedhh.questions.clients import ClientBlock, Coins, Held, Said, Values
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import ItemSets
+from fedhh.questions.question import AnyQuestion, Tally
+from fedhh.random import Stream, kernel_state
+
+Goal = Literal["promote", "demote"]
+"""What fake clients are after: to support some words, or to oppose them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaidOften:
+    """How much clients said whose values were counted at once.
+
+    Attributes:
+        values: Values, those that say nothing included.
+        real: Those that say something.
+        holders: Clients that held at least one value.
+    """
+
+    values: int
+    real: int
+    holders: int
+
+
+class Choice(ABC):
+    """A client's choice; `say` is all that a new one must define."""
+
+    @abstractmethod
+    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+        """Return what each client of a block says.
+
+        Args:
+            question: The broadcast.
+            held: The clients, with the values of what they hold.
+            coins: The block's.
+        """
+
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> SaidOften:
+        """Add how often each value is said to ``tally``, and return how much that is in all."""
+        said = self.say(question, held, coins)
+        values = said.values[said.values >= 0]
+        tally += np.bincount(values, minlength=len(tally))
+        real = int(said.sizes.sum())
+        return SaidOften(values=len(values), real=real, holders=said.holders)
+
+    def num_reports(self, question: AnyQuestion) -> int:
+        """Return how many contributions a client makes at most."""
+        return question.max_items
+
+    def wanted(
+        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
+    ) -> tuple[Values, Goal]:
+        """Return the values that stand for some words, and what to do for them.
+
+        Args:
+            question: The broadcast.
+            words: Finds words; the targets are numbers in its lexicon.
+            targets: What fake clients are about.
+            goal: What they are after.
+
+        Returns:
+            ``(r,) int64``, in any order, perhaps several times; empty where no word has one.
+        """
+        numbers = np.asarray(targets, dtype=np.int64)
+        return question.names.known(words, question.alphabet).of(numbers), goal
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleB(Choice):
+    """At most B of the client's values: Gboard paper, section 3, "Local dataset sampler".
+
+    Attributes:
+        sampler: How a client with more than B chooses: "random" or "greedy".
+        layer: In which layer clients choose, for all rounds; in each round anew if None.
+    """
+
+    sampler: str
+    layer: int | None = None
+
+    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+        # Compiled code loads with clients, and with no server that only asks.
+        from fedhh.kernels.sampling import choose_contributions
+
+        values, sizes = choose_contributions(*self._choices(question, held, coins))
+        return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
+
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> SaidOften:
+        from fedhh.kernels.sampling import count_contributions
+
+        number, holders = count_contributions(*self._choices(question, held, coins), tally)
+        return SaidOften(values=int(number), real=int(number), holders=int(holders))
+
+    def _choices(self, question: AnyQuestion, held: Held, coins: Coins) -> tuple[Any, ...]:
+        """Return how clients sample at most B of their values, as the kernels take it.
+
+        `fedhh.kernels.sampling.choose_contributions` returns the values, ``(n, B) int64``, -1 where
+        a client has fewer, and ``(n,) int64``, how many it has; `count_contributions` counts them.
+        """
+        coins = coins.at(self.layer)
+        rows, known = held.rows, held.known
+        return (
+            rows.clients,
+            rows.offsets,
+            rows.word_ids,
+            rows.counts,
+            known.values,
+            known.live,
+            held.coded,
+            question.max_items,
+            self.sampler == "greedy",
+            coins.of_round(Stream.TIE_BREAK).integers(0, 2**64, dtype=np.uint64),
+            kernel_state(coins.rng(Stream.SAMPLING)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTyped(Choice):
+    """One of the client's words, drawn with the chance of its share of the client's typing.
+
+    Zhu et al. (2020), Algorithm 1, for several words each. A client whose word has no value says
+    nothing.
+    """
+
+    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+        words = draw_words(held.rows, coins.rng(Stream.SAMPLING))
+        drawn = words >= 0
+        values = np.full((len(words), 1), -1, dtype=np.int64)
+        values[drawn, 0] = held.values(words[drawn])
+        sizes = (values[:, 0] >= 0).astype(np.int64)
+        return Said(values=values, sizes=sizes, holders=int(sizes.sum()))
+
+    def num_reports(self, question: AnyQuestion) -> int:
+        return 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetChoice(Choice):
+    """One value about the set of candidates that a client holds, named by `ItemSets`.
+
+    Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset mining", IEEE
+    S&P.
+    """
+
+    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+        names: ItemSets = question.names
+        owners, candidates = names.held_by(held)
+        sizes = np.bincount(owners, minlength=len(held.rows.clients))
+        values, said = self.value_of(names, candidates, sizes, coins.rng(Stream.SAMPLING))
+        return Said(values=values[:, None], sizes=said, holders=int(np.count_nonzero(sizes)))
+
+    @abstractmethod
+    def value_of(
+        self, names: ItemSets, candidates: Values, sizes: Values, rng: np.random.Generator
+    ) -> tuple[Values, Values]:
+        """Return the value that each client reports, and 1 where it says something, 0 elsewhere.
+
+        Args:
+            names: The candidates.
+            candidates: Those of all clients, one client after the other.
+            sizes: ``(n,) int64``: how many each client has.
+            rng: Source of the clients' choices.
+        """
+
+    def num_reports(self, question: AnyQuestion) -> int:
+        return 1
+
+    def targets(self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int]) -> Values:
+        """Return the candidates all of whose words are targets."""
+        numbers = np.asarray(targets, dtype=np.int64)
+        places = question.names.known(words, question.alphabet).of(numbers)
+        held: Values = question.names.held_with(places)
+        return held
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaddedMember(SetChoice):
+    """One member of the client's set, which is padded to L: Qin et al. (2016), CCS.
+
+    A client with h candidates pads its set with L - h distinct dummies, if h is below L, and
+    reports one member, drawn uniformly. So a client with fewer than L candidates reports each with
+    chance 1/L, and one with more each with chance 1/h. Values are the candidates, then L dummies.
+
+    Attributes:
+        padded_size: L.
+    """
+
+    padded_size: int
+
+    def value_of(
+        self, names: ItemSets, candidates: Values, sizes: Values, rng: np.random.Generator
+    ) -> tuple[Values, Values]:
+        drawn = rng.integers(np.maximum(sizes, self.padded_size))
+        starts = np.cumsum(sizes) - sizes
+        # Behind a client's h candidates come its dummies, the first L - h of them.
+        values = np.asarray(names.num_candidates + drawn - sizes, dtype=np.int64)
+        real = drawn < sizes
+        values[real] = candidates[(starts + drawn)[real]]
+        return values, real.astype(np.int64)
+
+    def wanted(
+        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
+    ) -> tuple[Values, Goal]:
+        return self.targets(question, words, targets), goal
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSize(SetChoice):
+    """How many candidates the client holds: 0 to all of them.
+
+    Attributes:
+        largest: Clients that hold more say this; None for no such bound.
+    """
+
+    largest: int | None = None
+
+    def largest_size(self, names: ItemSets) -> int:
+        """Return the largest number that a client may say."""
+        everything = names.num_candidates
+        return everything if self.largest is None else min(self.largest, everything)
+
+    def value_of(
+        self, names: ItemSets, candidates: Values, sizes: Values, rng: np.random.Generator
+    ) -> tuple[Values, Values]:
+        return np.minimum(sizes, self.largest_size(names)), np.ones_like(sizes)
+
+    def wanted(
+        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
+    ) -> tuple[Values, Goal]:
+        """Return the size of a set that has the targets, or of an empty one, to demote them.
+
+        The size is of no target: it lets the server choose how far sets are padded.
+        """
+        held = self.targets(question, words, () if goal == "demote" else targets)
+        size = min(len(held), self.largest_size(question.names))
+        return np.array([size], dtype=np.int64), "promote"
+
+
+def draw_words(rows: ClientBlock, rng: np.random.Generator) -> Values:
+    """Return ``(n,) int64``: one word of each client, drawn by its counts; -1 if it has none."""
+    totals = np.concatenate([[0], np.cumsum(rows.counts, dtype=np.int64)])
+    first, last = totals[rows.offsets[:-1]], totals[rows.offsets[1:]]
+    words = np.full(len(rows.clients), -1, dtype=np.int64)
+    holders = np.flatnonzero(last > first)
+    typed = rng.integers(first[holders], last[holders])
+    # Occurrence number t belongs to the row whose counts reach beyond it.
+    words[holders] = rows.word_ids[np.searchsorted(totals, typed, side="right") - 1]
+    return words

@@ -1,0 +1,57 @@
+"""Which values a population's words have in questions, one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.words.alphabet import FOREIGN, Alphabet
+from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.rows import match_rows, row_hashes
+from fedhh.words.trie import ABSENT, Codes
+
+if TYPE_CHECKING:
+    from fedhh.questions.names import TrieNames
+
+Values = npt.NDArray[np.int64]
+
+
+class WordMatcher:
+    """Finds the values of a population's words; keeps what the next question can use again."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self._walk: LexiconWalk | None = None
+        self._walk_key: tuple[str, int] | None = None
+        self._hashes: npt.NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._excluded: Codes = np.zeros((0, 0), dtype=np.uint16)
+        self._is_excluded: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+    def prefix_values(self, names: TrieNames, alphabet: Alphabet) -> Values:
+        """Return ``(V,) int64``: each word's candidate value, or -1 where it has none."""
+        width = names.excluded.shape[1]
+        if self._walk is None or self._walk_key != (alphabet.symbols, width):
+            self._walk = LexiconWalk(self.lexicon, alphabet, width)
+            self._walk_key = (alphabet.symbols, width)
+            self._hashes = row_hashes(self._walk.codes)
+            self._excluded = np.zeros((0, width), dtype=np.uint16)
+            self._is_excluded = np.zeros(len(self.lexicon), dtype=np.bool_)
+        codes = self._walk.codes
+        if not np.array_equal(self._excluded, names.excluded):
+            self._excluded = names.excluded
+            self._is_excluded = match_rows(codes, names.excluded) >= 0
+        nodes = self._walk.nodes(names.trie)
+        alive = np.flatnonzero(nodes != ABSENT)
+        symbols = codes[alive, names.trie.length]
+        known = symbols != FOREIGN
+        alive, symbols = alive[known], symbols[known]
+        values = np.full(len(codes), -1, dtype=np.int64)
+        values[alive] = nodes[alive] * names.trie.alphabet_size + symbols
+        if len(names.finished):
+            finished = match_rows(codes, names.finished, hashes=self._hashes)
+            values[finished >= 0] = names.num_extensions + finished[finished >= 0]
+        if len(names.excluded):
+            values[self._is_excluded] = -1
+        return values

@@ -1,0 +1,492 @@
+"""Contributions that nobody randomizes: plain votes, plain words, and sums with integer noise."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.questions.channel import Channel, in_turn
+from fedhh.questions.choice import Goal, OneTyped, SampleB
+from fedhh.questions.clients import Coins, Known, Said, Sent, Values
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import StringNames, TrieNames, UploadNames
+from fedhh.questions.noise_shares import WRAP_CHANCE, NoiseShares
+from fedhh.questions.question import (
+    Aggregate,
+    AnyQuestion,
+    Messages,
+    Question,
+    Tally,
+    merge_messages,
+)
+from fedhh.questions.reports import contributions
+from fedhh.random import Stream
+from fedhh.words.trie import Codes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlainVotes(Channel):
+    """One plain vote of each client, for protocols that trust whoever sums up.
+
+    A client with nothing to say abstains, which counts as a vote for the last value.
+
+    Attributes:
+        num_candidates: What is voted on.
+    """
+
+    num_candidates: int
+
+    @property
+    def tally_size(self) -> int:
+        return self.num_candidates + 1
+
+    @property
+    def domain_size(self) -> int:
+        return self.num_candidates + 1
+
+    @cached_property
+    def pure(self) -> PureOracle:
+        """What a vote is of: a report that is its value."""
+        return make_pure_oracle(OracleSpec(name="none", epsilon=math.inf), self.domain_size)
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        return self._vote(said.values.ravel(), tally)
+
+    def _vote(self, votes: Values, tally: Tally) -> Sent:
+        real = votes[(votes >= 0) & (votes < self.num_candidates)]
+        tally += np.bincount(real, minlength=len(tally))
+        abstained = len(votes) - len(real)
+        tally[self.num_candidates] += abstained
+        return Sent(num_reports=len(votes), num_dummies=abstained, num_clients_with_items=len(real))
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add one vote a client, which whoever sums up checks: a target's candidate, in turn.
+
+        Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
+        """
+        values, goal = question.choice.wanted(question, words, targets, goal)
+        values = np.unique(values)
+        if goal == "demote" or not len(values):
+            values = np.array([self.num_candidates])
+        return self._vote(in_turn(values, num_clients, 1).ravel(), tally)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        return self._vote(rng.integers(self.num_candidates + 1, size=num_clients), tally)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlainWords(Channel):
+    """Words as they are, for a curator whom these clients trust: Avent et al. (2017).
+
+    The answer's messages are histograms, ``(rows, length + 1) int64``: a word's codes, filled up
+    with the end symbol, and how many clients contributed it. Several rows may be about one word.
+    The tally is empty.
+
+    Attributes:
+        num_keys: Strings, by their keys: which of them anybody holds is not known.
+        by_size: Whether a row is also about a number of words: before how many clients contributed
+            the word stands how many words each of these contributed. Needs ``pad``.
+        inclusion: Probability that a client sends a word that it chose, each independently.
+    """
+
+    num_keys: int
+    by_size: bool = False
+    inclusion: float = 1.0
+
+    @property
+    def tally_size(self) -> int:
+        return 0
+
+    @property
+    def domain_size(self) -> int:
+        return self.num_keys
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        size = math.log2(question.max_items + 1) if self.by_size else 0.0
+        return float(question.names.length * math.log2(question.alphabet.size) + size)
+
+    def message_size(self, names: StringNames) -> int:
+        """Return the numbers of a row of the messages."""
+        return names.length + 1 + self.by_size
+
+    def table(self, question: AnyQuestion, known: Known) -> _Spelled:
+        assert known.codes is not None
+        return _Spelled(known.codes, known.values)
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        most = question.max_items
+        sent = keys >= 0
+        sizes = sent.reshape(-1, most).sum(axis=1) if self.by_size else np.zeros(0)
+        if self.inclusion < 1:
+            sent &= rng.random(len(keys)) < self.inclusion
+        words, which = np.unique(keys[sent], return_inverse=True)
+        groups = which.ravel()
+        if self.by_size:
+            groups = groups * (most + 1) + np.repeat(sizes, most)[sent]
+        kinds, counts = np.unique(groups, return_counts=True)
+        rows = np.zeros((len(kinds), self.message_size(question.names)), dtype=np.int64)
+        rows[:, -1] = counts
+        if self.by_size:
+            kinds, rows[:, -2] = np.divmod(kinds, most + 1)
+        for table in tables:
+            table.fill(words[kinds], rows[:, : question.names.length])
+        return Sent.of(said, len(keys), rows)
+
+    def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
+        together = merge_messages(messages)
+        return None if together is None else self.one_row_each(question.names, together)
+
+    def one_row_each(self, names: StringNames, messages: Messages) -> Messages:
+        """Return messages with one row for each word, and each number of words where rows say it.
+
+        Args:
+            names: Of the words.
+            messages: ``(rows, message_size) int64``, in any order.
+
+        Returns:
+            Rows by the keys of words, then by the number of words.
+        """
+        keys = names.keys_of(messages[:, : names.length].astype(np.uint16))
+        if self.by_size:
+            order = np.lexsort((messages[:, -2], keys))
+            differs = (np.diff(keys[order]) != 0) | (np.diff(messages[order, -2]) != 0)
+        else:
+            order = np.argsort(keys, kind="stable")
+            differs = np.diff(keys[order]) != 0
+        first = np.flatnonzero(np.concatenate([np.ones(min(len(keys), 1), dtype=bool), differs]))
+        rows = messages[order[first]]
+        if len(rows):
+            rows[:, -1] = np.add.reduceat(messages[order, -1], first)
+        return rows
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add targets, in turn, at most B of each client, which is all that the aggregator checks.
+
+        A client that is to leave words out by chance leaves none out. Against a word it sends
+        nothing: no word takes votes away.
+        """
+        kept = replace(question, channel=replace(self, inclusion=1.0))
+        return super().craft(kept, words, targets, num_clients, goal=goal, rng=rng, tally=tally)
+
+    def targets_of_a_fake(self, question: AnyQuestion) -> int:
+        # Where a client's words share its weight, one target alone has the largest weight.
+        return 1 if self.by_size else question.max_items
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add B uniform words of each client."""
+        names, symbols = question.names, question.alphabet.size
+        sent = num_clients * question.max_items
+        messages = np.zeros((sent, self.message_size(names)), dtype=np.int64)
+        lengths = np.arange(1, names.length + 1)
+        # There are so many words of a length, over those of the greatest.
+        weights = float(symbols - 1) ** (lengths - names.length)
+        drawn = rng.choice(lengths, size=sent, p=weights / weights.sum())
+        codes = rng.integers(1, symbols, size=(sent, names.length))
+        inside = np.arange(names.length) < drawn[:, None]
+        messages[:, : names.length] = np.where(inside, codes, 0)
+        messages[:, -1] = 1
+        if self.by_size:
+            messages[:, -2] = question.max_items
+        each = question.max_items
+        return Sent.by_fakes(num_clients, each, holders=num_clients, messages=messages)
+
+
+class _Spelled:
+    """Strings, found by their keys."""
+
+    def __init__(self, codes: Codes, keys: Values) -> None:
+        usable = np.flatnonzero(keys >= 0)
+        self._keys, first = np.unique(keys[usable], return_index=True)
+        self._codes = codes[usable[first]]
+
+    def fill(self, keys: Values, out: Values) -> None:
+        """Write the codes of those keys that are known to the rows of ``out``."""
+        if len(self._keys):
+            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            known = self._keys[places] == keys
+            out[known] = self._codes[places[known]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyVotes(Channel):
+    """The number of votes of each candidate, to which noise has been added.
+
+    Nobody sees less than the noisy sum over the cohort. A client with fewer than B candidates adds
+    zeros, which nobody can tell.
+
+    Attributes:
+        num_candidates: What is voted on.
+        noise: The noise of each candidate's votes.
+    """
+
+    num_candidates: int
+    noise: NoiseShares
+
+    @property
+    def tally_size(self) -> int:
+        return self.num_candidates
+
+    @property
+    def domain_size(self) -> int:
+        return self.num_candidates + 1
+
+    @abstractmethod
+    def part(self, num_clients: int, cohort: int) -> float:
+        """Return which part of the noise is in the sum over so many clients of a cohort."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SecureVotes(NoisyVotes):
+    """A sum modulo M of the clients' vectors, each with a share of the noise in it.
+
+    A share is one of as many as the cohort has clients. Of a client that drops out, vote and share
+    are missing.
+
+    Attributes:
+        modulus: M.
+        dropout: Probability that a client drops out after it agreed to answer.
+    """
+
+    modulus: int
+    dropout: float = 0.0
+
+    def part(self, num_clients: int, cohort: int) -> float:
+        """Return the part of the shares that so many clients bring."""
+        return num_clients / cohort
+
+    def support(
+        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+    ) -> Tally:
+        """Return the sums modulo M, as the representatives nearest to 0."""
+        half = self.modulus // 2
+        sums = super().support(question, aggregate, values)
+        return np.asarray((sums + half) % self.modulus - half, dtype=np.int64)
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        """Bits of the masked vector, over the contributions in it; keys and masks not counted."""
+        return self.num_candidates * math.log2(self.modulus) / question.max_items
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        """Add up votes and noise shares of those clients that do not drop out.
+
+        The shares of a block's clients are drawn as their sum, which has the distribution of their
+        sum: equal shares of a negative binomial, or of a Poisson variable, add up to one of the
+        kind.
+        """
+        values, sizes = said.values, said.sizes
+        asked = len(values)
+        if self.dropout:
+            stays = coins.rng(Stream.DROPOUT).random(asked) >= self.dropout
+            values, sizes = values[stays], sizes[stays]
+        if len(values):
+            tally += np.bincount(values[values >= 0], minlength=len(tally))
+            rng = coins.rng(Stream.RANDOMIZER)
+            tally += self.noise.draw(
+                self.part(len(values), question.cohort.size), len(tally), rng=rng
+            )
+        number = len(values) * question.max_items
+        return Sent(
+            num_reports=number,
+            num_dummies=number - int(sizes.sum()),
+            num_clients_with_items=int(np.count_nonzero(sizes)),
+            num_lost=asked - len(values),
+        )
+
+    def room(self, goal: Goal, cohort: int) -> int:
+        """Return what all fake clients together may add to a sum, or take from it.
+
+        With noise below T but for a chance of `WRAP_CHANCE`, and votes of at most n clients, a sum
+        has room for M / 2 - 1 - n - T more, and M / 2 - T less.
+        """
+        at_most = self.noise.reach(math.log(WRAP_CHANCE / 2 / max(self.num_candidates, 1)))
+        half = self.modulus // 2
+        if goal == "demote":
+            return max(0, half - at_most)
+        return max(0, half - 1 - cohort - at_most)
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add a vector of which nothing is checked: any numbers.
+
+        The attacker's clients agree on what they add in all, so that no sum wraps around, see
+        `room`; a fake's own vote is among the n. They subtract from several sums at a time, too. So
+        one fake client decides a sum. They add no share of the noise: it would help nobody but
+        honest clients. What is in ``tally`` already is theirs.
+        """
+        values, goal = question.choice.wanted(question, words, targets, goal)
+        values = np.unique(values)
+        if num_clients:
+            fresh = values[tally[values] == 0]
+            room = self.room(goal, question.cohort.size)
+            tally[fresh] += room if goal == "promote" else -room
+        if goal == "promote":
+            tally[values] += num_clients
+        holders = num_clients if len(values) else 0
+        return Sent.by_fakes(num_clients, question.max_items, holders=holders)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add vectors that are uniform modulo M: no sum says anything then."""
+        if num_clients:
+            # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
+            tally += rng.integers(self.modulus, size=len(tally))
+            tally %= self.modulus
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+    def craft_random_values(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add votes for B uniform candidates, all different, and shares of the noise."""
+        # Compiled code loads with clients, and with no server that only asks.
+        from fedhh.oracles.crafted_reports import random_subsets
+
+        each = min(question.max_items, len(tally))
+        votes = random_subsets(len(tally), each, num_clients, rng=rng)
+        tally += np.bincount(votes.ravel(), minlength=len(tally))
+        if num_clients:
+            part = self.part(num_clients, question.cohort.size)
+            tally += self.noise.draw(part, len(tally), rng=rng)
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UploadVotes(NoisyVotes):
+    """Two servers say how many of the uploaded words begin with each candidate.
+
+    A client chooses B of its words before the first layer, by `UploadNames`, and uploads each once,
+    in two secret shares; the upload answers every layer. The servers add the noise to the sums
+    together, once a layer. The upload's size is that of an implementation, see docs/accounting.md,
+    section 11.
+    """
+
+    def part(self, num_clients: int, cohort: int) -> float:
+        """Return 1: the noise does not come from clients."""
+        return 1.0
+
+    def table(self, question: AnyQuestion, known: Known) -> tuple[Values, Values]:
+        """Return the words' numbers, and the candidates that they begin with."""
+        names: UploadNames = question.names
+        return known.values, names.candidates(known.words, question.alphabet)
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        """Count the uploaded words under each candidate, as two servers would together.
+
+        The servers' noise comes with the first block, so that no count without it is ever passed
+        on.
+        """
+        words = said.values[said.values >= 0]
+        (_, listed), *beyond = tables
+        is_listed = words < len(listed)
+        values = np.empty(len(words), dtype=np.int64)
+        values[is_listed] = listed[words[is_listed]]
+        for numbers, candidates in beyond:
+            order = np.argsort(numbers)
+            places = np.searchsorted(numbers, words[~is_listed], sorter=order)
+            values[~is_listed] = candidates[order[places]]
+        tally += np.bincount(values[values >= 0], minlength=len(tally))
+        if coins.block == 0:
+            tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))
+        return Sent.of(said, len(said.values) * question.max_items)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add uploads of strings whose symbols are all uniform, the end among them.
+
+        The servers check that an upload is one string. A candidate of i symbols, the end included,
+        gets each with a chance of A**-i.
+        """
+        names: TrieNames = question.names
+        lengths = np.full(names.num_candidates, names.trie.length + 1)
+        lengths[names.num_extensions :] = (names.finished != 0).sum(axis=1) + 1
+        chances = float(question.alphabet.size) ** -lengths
+        number = num_clients * question.max_items
+        uploads = rng.multinomial(number, [*chances, max(0.0, 1 - chances.sum())])
+        tally += uploads[:-1]
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+
+WordVoteQuestion = Question[TrieNames, OneTyped, PlainVotes]
+WordsQuestion = Question[StringNames, SampleB, PlainWords]
+SecureSumQuestion = Question[TrieNames, SampleB, SecureVotes]
+UploadQuestion = Question[UploadNames, SampleB, UploadVotes]

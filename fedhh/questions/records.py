@@ -1,0 +1,581 @@
+"""Contributions reported as Bloom filters, or as records of several reports about one string."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from fedhh.hashing import Keys
+from fedhh.kernels.lookup import copy_entries, make_slots
+from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle, sampling
+from fedhh.oracles.bloom_filters import BloomReports
+from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
+from fedhh.oracles.poisoning import random_reports
+from fedhh.oracles.sampling import SampledAggregates
+from fedhh.questions.channel import Channel, RngOf
+from fedhh.questions.choice import Goal, SampleB
+from fedhh.questions.clients import Coins, Known, Said, Sent, Values
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import StringNames
+from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
+from fedhh.questions.reports import (
+    ReportMaker,
+    contributions,
+    or_random,
+    report_maker,
+    tell,
+)
+from fedhh.random import Stream
+from fedhh.validation import InputError
+from fedhh.words.parts import StringParts
+from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.words.trie import Codes
+
+Parts = TypeVar("Parts", bound=StringParts)
+
+
+class PartsTable:
+    """The parts of distinct strings, found by the strings' keys."""
+
+    def __init__(self, puzzle: StringParts, codes: Codes, keys: Values) -> None:
+        """Cut strings into parts.
+
+        Args:
+            puzzle: How.
+            codes: ``(V, length)``: each word's string, which words may share.
+            keys: ``(V,) int64``: the strings' keys, -1 for words without one.
+        """
+        words = np.flatnonzero(keys >= 0)
+        distinct, first = np.unique(keys[words], return_index=True)
+        self._slots = make_slots(distinct)
+        self._parts = puzzle.fragments(codes[words[first]], distinct)
+
+    def fill(self, keys: Values, positions: Values, out: Values) -> None:
+        """Write each string's part at its position to ``out``, for strings of this table.
+
+        Args:
+            keys: ``(n,) int64``.
+            positions: ``(n,) int64``.
+            out: ``(n,) int64``, changed in place.
+        """
+        if len(self._parts):
+            copy_entries(self._slots, self._parts, keys, positions, out)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaddedRecords(Channel, Generic[Parts]):
+    """What records about padded strings share; nothing of a record can be checked.
+
+    Attributes:
+        puzzle: How strings become keys and parts; public, shared by both sides.
+    """
+
+    puzzle: Parts
+
+    @property
+    def names(self) -> StringNames:
+        """Names of the strings that records are about."""
+        return StringNames(keys=self.puzzle.names, length=self.puzzle.length, longest_word=None)
+
+    def table(self, question: AnyQuestion, known: Known) -> PartsTable:
+        assert known.codes is not None
+        return PartsTable(self.puzzle, known.codes, known.values)
+
+    def keys_and_parts(
+        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int]
+    ) -> tuple[Values, Values]:
+        """Return ``(r,)`` keys of those targets that are usable, and ``(r, positions)`` parts."""
+        known = question.names.known(words, question.alphabet)
+        numbers = np.asarray(targets, dtype=np.int64)
+        numbers = numbers[known.values[numbers] >= 0]
+        keys = known.values[numbers]
+        return keys, self.puzzle.fragments(known.codes[numbers], keys)
+
+    def craft_random_values(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        # Who has nothing to say reports uniform values.
+        return Channel.craft_random(self, question, words, num_clients, rng=rng, tally=tally)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Records(PaddedRecords[Parts], Generic[Parts]):
+    """Whole strings and, at a random position, one part of each: Apple (2017), Algorithm 9.
+
+    A contribution is a record of two reports about one string: the string through the word oracle;
+    a uniformly random position; and the part there through the fragment oracle. What parts are is
+    the puzzle's: SFP's, or prefixes of several lengths. A contribution with nothing to say reports
+    a uniformly random string and a uniformly random part: any input is as private as any other, and
+    random ones crowd no cell.
+
+    The tally holds the word oracle's aggregate, then the fragment oracle's for each position, then
+    the number of records by position. Both reports' epsilons compose: Apple (2017), Theorem 4.5.
+
+    Attributes:
+        word_oracle: Randomizer of whole strings, a sketch.
+        fragment_oracle: Randomizer of parts.
+    """
+
+    word_oracle: OracleSpec
+    fragment_oracle: OracleSpec
+
+    @cached_property
+    def words(self) -> PureOracle:
+        """The randomizer of whole strings, over their keys."""
+        oracle = make_pure_oracle(self.word_oracle, self.puzzle.names.num_keys)
+        if oracle.aggregate_form != "sketch":
+            raise InputError(
+                f"Expected a sketch for whole strings, which are too many to count one by one, got "
+                f"{self.word_oracle.name!r}; use cms, hcms or hashtogram."
+            )
+        return oracle
+
+    @cached_property
+    def fragments(self) -> PureOracle:
+        """The randomizer of parts."""
+        return make_pure_oracle(self.fragment_oracle, self.puzzle.num_fragments)
+
+    @property
+    def tally_size(self) -> int:
+        per_position = self.fragments.aggregate_size + 1
+        return self.words.aggregate_size + self.puzzle.num_positions * per_position
+
+    @property
+    def local_epsilon(self) -> float:
+        return self.word_oracle.epsilon + self.fragment_oracle.epsilon
+
+    @property
+    def domain_size(self) -> int:
+        return self.puzzle.num_fragments
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        return (self.word_oracle, self.fragment_oracle)
+
+    @property
+    def download_bits(self) -> float:
+        return 2 * SEED_BITS
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        position = (self.puzzle.num_positions - 1).bit_length()
+        return self.words.report_bits + self.fragments.report_bits + position
+
+    def split(self, tally: Tally) -> tuple[Tally, Tally, Tally]:
+        """Return views: words ``(w,)``, parts ``(positions, f)``, records ``(positions,)``."""
+        positions = self.puzzle.num_positions
+        first = self.words.aggregate_size
+        fragments = tally[first : len(tally) - positions]
+        return tally[:first], fragments.reshape(positions, -1), tally[len(tally) - positions :]
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        reported = or_random(keys, self.puzzle.names.num_keys, rng)
+        positions = rng.integers(self.puzzle.num_positions, size=len(keys))
+        pieces = rng.integers(self.puzzle.num_fragments, size=len(keys))
+        for table in tables:
+            table.fill(keys, positions, pieces)
+        word_sums, fragment_sums, records = self.split(tally)
+        counts_only = question.counts_only
+        tell(self.words, reported, rng=rng, out=word_sums, counts_only=counts_only)
+        for position, sums in enumerate(fragment_sums):
+            there = pieces[positions == position]
+            tell(self.fragments, there, rng=rng, out=sums, counts_only=counts_only)
+        records += np.bincount(positions, minlength=self.puzzle.num_positions)
+        return Sent.of(said, len(keys))
+
+    @property
+    def can_sample(self) -> bool:
+        return all(isinstance(each, SampledAggregates) for each in (self.words, self.fragments))
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        positions: int = self.puzzle.num_positions
+        of_fragments = sampling.nanoseconds_saved(self.fragments, num_reports // positions)
+        return sampling.nanoseconds_saved(self.words, num_reports) + positions * of_fragments
+
+    def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        words, fragments, records = self.split(counts)
+        parts = [(self.words, words), *((self.fragments, part) for part in fragments)]
+        drawn = []
+        for number, (oracle, part) in enumerate(parts):
+            assert isinstance(oracle, SampledAggregates)
+            drawn.append(oracle.sample_aggregate(part, rng=rng_of(number)))
+        return np.concatenate([*drawn, records])
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add records of all targets at a random position.
+
+        Positions are uniform, as in honest records, so that every part of a target has support.
+        """
+        keys, parts = self.keys_and_parts(question, words, targets)
+        if not len(keys):
+            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+        self._add_records(
+            report_maker(self.words, keys, goal, rng),
+            lambda place: report_maker(self.fragments, parts[:, place], goal, rng),
+            num_clients * question.max_items,
+            rng,
+            tally,
+        )
+        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        self._add_records(
+            partial(random_reports, self.words, rng=rng),
+            lambda _: partial(random_reports, self.fragments, rng=rng),
+            num_clients * question.max_items,
+            rng,
+            tally,
+        )
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+    def _add_records(
+        self,
+        of_strings: ReportMaker,
+        of_parts: Callable[[int], ReportMaker],
+        count: int,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> None:
+        """Add records, made of reports about strings and of those at each position."""
+        word_sums, fragment_sums, records = self.split(tally)
+        positions = self.puzzle.num_positions
+        aggregate_in_parts(self.words, of_strings, count, word_sums)
+        numbers = rng.multinomial(count, np.full(positions, 1 / positions))
+        for place, number in enumerate(numbers.tolist()):
+            aggregate_in_parts(self.fragments, of_parts(place), number, fragment_sums[place])
+        records += numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ngrams(PaddedRecords[FragmentPuzzle]):
+    """Whole strings and pairs of their n-grams, as records of three reports of RAPPOR's.
+
+    Source: Fanti, Pihur, Erlingsson (2016), "Building a RAPPOR with the unknown: privacy-preserving
+    learning of associations and data dictionaries", PoPETs, section 4.
+
+    A record is a report about the whole string, a uniformly random pair of positions, and a report
+    about the n-gram at each of them, both in one cohort, drawn apart from the whole string's. A
+    contribution with nothing to say reports a uniformly random string and uniformly random n-grams.
+    A part of the puzzle is an n-gram's text.
+
+    The tally holds what the whole string's reports add up to, and then, for each pair of positions
+    and cohort, how many records had each pattern of bits at the first position and at the second.
+
+    Attributes:
+        words: Reports about whole strings.
+        ngrams: Reports about n-grams, of few bits and one hash.
+    """
+
+    words: BloomReports
+    ngrams: BloomReports
+
+    @cached_property
+    def pairs(self) -> Values:
+        """Pairs of positions, ``(pairs, 2) int64``, the first one less."""
+        positions = range(self.puzzle.num_positions)
+        return np.array(list(itertools.combinations(positions, 2)), dtype=np.int64)
+
+    @property
+    def num_patterns(self) -> int:
+        """Patterns of bits of one n-gram's report."""
+        return int(2**self.ngrams.filters.num_bits)
+
+    @property
+    def tally_size(self) -> int:
+        tables = len(self.pairs) * self.ngrams.filters.num_cohorts
+        return self.words.tally_size + tables * self.num_patterns**2
+
+    @property
+    def local_epsilon(self) -> float:
+        return self.words.epsilon + 2 * self.ngrams.epsilon
+
+    @property
+    def domain_size(self) -> int:
+        return self.puzzle.names.num_keys
+
+    @property
+    def download_bits(self) -> float:
+        return 2 * SEED_BITS
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        both = 2 * self.ngrams.filters.num_bits + math.log2(self.ngrams.filters.num_cohorts)
+        return self.words.report_bits + both + math.log2(len(self.pairs))
+
+    def ngram_keys(self, positions: Values, texts: Values) -> Keys:
+        """Return ``(n,) int64``: what a text at a position is hashed as."""
+        return positions * self.puzzle.num_texts + texts
+
+    def split(self, tally: Tally) -> tuple[Tally, Tally]:
+        """Return views: whole strings ``(w,)``, and tables ``(pairs, m, 2**k, 2**k)``."""
+        first = self.words.tally_size
+        shape = (-1, self.ngrams.filters.num_cohorts, self.num_patterns, self.num_patterns)
+        return tally[:first], tally[first:].reshape(shape)
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        reported = or_random(keys, self.puzzle.names.num_keys, rng)
+        pairs = rng.integers(len(self.pairs), size=len(keys))
+        texts = rng.integers(self.puzzle.num_texts, size=(2, len(keys)))
+        positions = np.ascontiguousarray(self.pairs[pairs].T)
+        for table in tables:
+            for side in range(2):
+                table.fill(keys, positions[side], texts[side])
+        words, patterns = self.split(tally)
+        self.words.add_reports(reported, rng=rng, out=words)
+        cohorts = rng.integers(self.ngrams.filters.num_cohorts, size=len(keys))
+        first, second = (
+            self._numbers(
+                self.ngrams.response.answer(
+                    self._bits(cohorts, positions[side], texts[side]), rng=rng
+                )
+            )
+            for side in range(2)
+        )
+        np.add.at(patterns, (pairs, cohorts, first, second), 1)
+        return Sent.of(said, len(keys))
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add records whose string's filter has all targets' bits.
+
+        Each record's n-grams are those of one target, in turn, without noise: the patterns that say
+        most for it. Against words, they are those of random texts, with the targets' bits left out.
+        """
+        keys, texts = self.keys_and_parts(question, words, np.unique(targets).tolist())
+        if not len(keys):
+            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+        of_words, patterns = self.split(tally)
+        count = num_clients * question.max_items
+        add_filters(self.words, keys, count, goal=goal, rng=rng, out=of_words)
+        pairs = rng.integers(len(self.pairs), size=count)
+        cohorts = rng.integers(self.ngrams.filters.num_cohorts, size=count)
+        make = self._supporting if goal == "promote" else self._opposing
+        first, second = (make(texts, cohorts, self.pairs[pairs, side], rng) for side in range(2))
+        np.add.at(patterns, (pairs, cohorts, first, second), 1)
+        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        of_words, patterns = self.split(tally)
+        count = num_clients * question.max_items
+        add_random_filters(self.words, count, rng=rng, out=of_words)
+        patterns += rng.multinomial(count, np.full(patterns.size, 1 / patterns.size)).reshape(
+            patterns.shape
+        )
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+    def _supporting(
+        self, texts: Values, cohorts: Values, positions: Values, rng: np.random.Generator
+    ) -> Values:
+        """Return the patterns of targets' texts, ``(targets, positions)``, at one position each."""
+        turns = np.arange(len(positions)) % len(texts)
+        return self._numbers(self._bits(cohorts, positions, texts[turns, positions]))
+
+    def _opposing(
+        self, texts: Values, cohorts: Values, positions: Values, rng: np.random.Generator
+    ) -> Values:
+        random = rng.integers(self.puzzle.num_texts, size=len(positions))
+        bits = self.ngrams.response.answer(self._bits(cohorts, positions, random), rng=rng)
+        for own in texts:
+            bits &= ~self._bits(cohorts, positions, own[positions])
+        return self._numbers(bits)
+
+    def _bits(self, cohorts: Values, positions: Values, texts: Values) -> Any:
+        """Return the filters of texts at positions, ``(n, k) bool``."""
+        return self.ngrams.filters.filters(cohorts, self.ngram_keys(positions, texts))
+
+    def _numbers(self, bits: Any) -> Values:
+        """Return ``(n,) int64``: filters as numbers, bit i as 2**i."""
+        return np.asarray(bits @ (1 << np.arange(bits.shape[1], dtype=np.int64)), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blooms(Channel):
+    """A report of a Bloom filter for each word, whatever it is.
+
+    Source: Erlingsson, Pihur, Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving
+    ordinal response", CCS. A contribution with nothing to say is the report of an empty filter.
+
+    Attributes:
+        reports: The filters and what happens to their bits.
+    """
+
+    reports: BloomReports
+
+    @property
+    def tally_size(self) -> int:
+        return self.reports.tally_size
+
+    @property
+    def local_epsilon(self) -> float:
+        return self.reports.epsilon
+
+    @property
+    def download_bits(self) -> float:
+        return SEED_BITS
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        return self.reports.report_bits
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        keys, reports = contributions(question, said), self.reports
+        add = reports.add_noise_free_counts if question.counts_only else reports.add_reports
+        add(keys, rng=coins.rng(Stream.RANDOMIZER), out=tally)
+        return Sent.of(said, len(keys))
+
+    @property
+    def can_sample(self) -> bool:
+        return True
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        return self.reports.nanoseconds_saved(num_reports)
+
+    def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        return self.reports.sample_aggregate(counts, rng=rng_of(0))
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add filters in a random cohort, with the bits of all targets there, or without any.
+
+        Other bits are 1 up to what an honest report expects, rounded down. Nothing of it is
+        checked.
+        """
+        keys, goal = question.choice.wanted(question, words, targets, goal)
+        if not len(keys):
+            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+        count = num_clients * question.max_items
+        add_filters(self.reports, keys, count, goal=goal, rng=rng, out=tally)
+        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        add_random_filters(self.reports, num_clients * question.max_items, rng=rng, out=tally)
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+    def craft_random_values(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        count = num_clients * question.max_items
+        keys = rng.integers(question.names.num_keys, size=count)
+        self.reports.add_reports(keys, rng=rng, out=tally)
+        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+
+
+RecordQuestion = Question[StringNames, SampleB, Records[Parts]]
+NgramQuestion = Question[StringNames, SampleB, Ngrams]
+BloomQuestion = Question[StringNames, SampleB, Blooms]
+
+
+def add_filters(
+    reports: BloomReports,
+    keys: Values,
+    count: int,
+    *,
+    goal: Goal,
+    rng: np.random.Generator,
+    out: Tally,
+) -> None:
+    """Add reports with all bits of some keys, or none of them, to a tally of Bloom filters."""
+    filters, response = reports.filters, reports.response
+    ones, by_cohort = reports.split(out)
+    bit = int(goal == "promote")
+    set_bits = filters.num_hashes
+    expected = set_bits * response.one + (filters.num_bits - set_bits) * response.zero
+    numbers = _in_cohorts(reports, count, rng)
+    for cohort in np.flatnonzero(numbers).tolist():
+        own = np.unique(filters.positions(np.full(len(keys), cohort), keys))
+        made = bits_with(
+            filters.num_bits, own, bit=bit, ones=int(expected), count=int(numbers[cohort]), rng=rng
+        )
+        ones[cohort] += made.sum(axis=0, dtype=np.int64)
+    by_cohort += numbers
+
+
+def add_random_filters(
+    reports: BloomReports, count: int, *, rng: np.random.Generator, out: Tally
+) -> None:
+    """Add reports of uniform bits to a tally of Bloom filters."""
+    ones, by_cohort = reports.split(out)
+    numbers = _in_cohorts(reports, count, rng)
+    ones += rng.binomial(numbers[:, None], 0.5, size=ones.shape)
+    by_cohort += numbers
+
+
+def _in_cohorts(reports: BloomReports, count: int, rng: np.random.Generator) -> Values:
+    """Return how many of some reports are of each cohort, drawn uniformly."""
+    cohorts = reports.filters.num_cohorts
+    return rng.multinomial(count, np.full(cohorts, 1 / cohorts)).astype(np.int64)

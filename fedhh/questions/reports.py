@@ -1,0 +1,397 @@
+"""Contributions reported through one frequency oracle each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from fedhh.oracles import (
+    FrequencyOracle,
+    OracleSpec,
+    PureOracle,
+    make_oracle,
+    make_pure_oracle,
+)
+from fedhh.oracles.base import Reports as OracleReports
+from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
+from fedhh.oracles.families import PureVotes
+from fedhh.questions.channel import Channel, RngOf
+from fedhh.questions.choice import Goal, PaddedMember, SampleB, SetSize
+from fedhh.questions.clients import Coins, Held, Said, Sent, Values
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import ItemSets, StringNames, TrieNames
+from fedhh.questions.question import (
+    SEED_BITS,
+    Aggregate,
+    AnyQuestion,
+    Messages,
+    Question,
+    Tally,
+)
+from fedhh.random import Stream
+
+ReportMaker = Callable[[int], OracleReports]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reports(Channel):
+    """One report of a frequency oracle for each contribution; the tally is its aggregate.
+
+    Attributes:
+        oracle: The local randomizer.
+        num_values: Values of its domain.
+        nothing: Value of a contribution with nothing to say; None where there is no such value.
+        lists_values: Whether there are so few values that each can be counted. If not, reports
+            reach the server as they are, unless they add up to a sketch; and a contribution with
+            nothing to say has a uniformly random value, which crowds no cell: any input is as
+            private as any other.
+        epsilon: Local privacy of a report, if it is not the oracle's epsilon.
+        votes_per_client: Whether each of a client's reports counts by itself ("all"), or all of
+            them together, so that a value has at most "one" vote of a client.
+    """
+
+    oracle: OracleSpec
+    num_values: int
+    nothing: int | None = None
+    lists_values: bool = True
+    epsilon: float | None = None
+    votes_per_client: VotesPerClient = "all"
+
+    @classmethod
+    def on(
+        cls, names: TrieNames, oracle: OracleSpec, *, votes_per_client: VotesPerClient = "all"
+    ) -> Reports:
+        """Return reports about the candidates of a trie, of which the last is the dummy."""
+        return cls(
+            oracle=oracle,
+            num_values=names.num_candidates + 1,
+            nothing=names.nothing,
+            votes_per_client=votes_per_client,
+        )
+
+    @cached_property
+    def randomizer(self) -> FrequencyOracle:
+        """The oracle over its domain."""
+        return make_oracle(self.oracle, self.num_values)
+
+    @cached_property
+    def pure(self) -> PureOracle:
+        """The oracle, if it has one p and one q; InputError if not."""
+        return make_pure_oracle(self.oracle, self.num_values)
+
+    def client_votes(self, max_items: int) -> ClientVotes | None:
+        """Return how a client's reports are counted together; None where each counts by itself."""
+        if self.votes_per_client == "all":
+            return None
+        return ClientVotes(oracle=self.pure, max_items=max_items)
+
+    def votes(self, max_items: int) -> PureVotes:
+        """Return what the votes for a value are of: reports, or clients with B reports each."""
+        return self.client_votes(max_items) or self.pure
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the server gets a sum, and not the reports themselves."""
+        return self._is_sketch or self.lists_values
+
+    @property
+    def _is_sketch(self) -> bool:
+        return self.randomizer.aggregate_form == "sketch"
+
+    @property
+    def tally_size(self) -> int:
+        if self.votes_per_client == "one":
+            return self.num_values
+        return self.randomizer.aggregate_size if self.adds_up else 0
+
+    @property
+    def local_epsilon(self) -> float:
+        return self.oracle.epsilon if self.epsilon is None else self.epsilon
+
+    @property
+    def randomizers(self) -> tuple[OracleSpec, ...]:
+        return (self.oracle,)
+
+    @property
+    def domain_size(self) -> int:
+        return self.num_values
+
+    @property
+    def download_bits(self) -> float:
+        return SEED_BITS if self._is_sketch else 0.0
+
+    def report_bits(self, question: AnyQuestion) -> float:
+        return self.randomizer.report_bits
+
+    def add(
+        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+    ) -> Sent:
+        rng = coins.rng(Stream.RANDOMIZER)
+        votes = self.client_votes(question.max_items)
+        if votes is not None:
+            nothing = -1 if self.nothing is None else self.nothing
+            values = np.where(said.values < 0, nothing, said.values)
+            votes.add(values, rng=rng, out=tally)
+            return Sent.of(said, values.size)
+        values = self._filled(contributions(question, said), rng)
+        if not self.adds_up:
+            reports = self.randomizer.privatize(values, rng=rng)
+            return Sent.of(said, len(values), np.asarray(reports, dtype=np.int64))
+        tell(self.randomizer, values, rng=rng, out=tally, counts_only=question.counts_only)
+        return Sent.of(said, len(values))
+
+    def _filled(self, values: Values, rng: np.random.Generator) -> Values:
+        """Return the values with one for each contribution that says nothing."""
+        if not self.lists_values:
+            return or_random(values, self.num_values, rng)
+        return values if self.nothing is None else np.where(values < 0, self.nothing, values)
+
+    def support(
+        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+    ) -> Tally:
+        """Return how many reports support each value.
+
+        Raises:
+            ValueError: The reports themselves are needed, and are not there.
+        """
+        if self.votes_per_client == "one":
+            return super().support(question, aggregate, values)
+        if self.adds_up:
+            return self.randomizer.support(aggregate.tally, values)
+        messages = aggregate.messages
+        if messages is None or len(messages) != aggregate.num_reports:
+            raise ValueError(
+                f"Expected {aggregate.num_reports} messages for pass {question.pass_index + 1}, "
+                f"layer {question.layer}, got {0 if messages is None else len(messages)}."
+            )
+        return self.randomizer.support(reports=messages, candidates=values)
+
+    @property
+    def _counts_values(self) -> bool:
+        """Whether noise-free counts are how often each value is said."""
+        is_value_by_value = self.randomizer.aggregate_form == "values"
+        return self.lists_values and (is_value_by_value or self._is_sketch)
+
+    @property
+    def counts_size(self) -> int:
+        return self.num_values if self._counts_values else self.tally_size
+
+    @property
+    def can_sample(self) -> bool:
+        from fedhh.oracles.sampling import SampledAggregates
+        from fedhh.oracles.sketch import SketchOracle
+
+        # Of what a client's reports support together, no joint distribution is known.
+        if self.votes_per_client == "one" or not self.adds_up:
+            return False
+        oracle = self.randomizer
+        draws_sketch = isinstance(oracle, SketchOracle) and self._counts_values
+        return draws_sketch or isinstance(oracle, SampledAggregates)
+
+    @property
+    def can_scale(self) -> bool:
+        return self.can_sample and self._counts_values and self.nothing is not None
+
+    def nanoseconds_saved(self, num_reports: int) -> float:
+        from fedhh.oracles.sampling import nanoseconds_saved
+
+        return nanoseconds_saved(self.randomizer, num_reports)
+
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
+        if not self._counts_values:
+            return None
+        said = question.choice.count(question, held, coins, tally)
+        dummies = 0
+        if self.nothing is not None and question.pad:
+            dummies = len(held.rows.clients) * question.max_items - said.values
+            tally[self.nothing] += dummies
+        return Sent(
+            num_reports=said.values + dummies,
+            num_dummies=said.values + dummies - said.real,
+            num_clients_with_items=said.holders,
+        )
+
+    def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        from fedhh.oracles.sampling import SampledAggregates
+        from fedhh.oracles.sketch import SketchOracle, sample_sketch
+
+        oracle = self.randomizer
+        if isinstance(oracle, SketchOracle) and self._counts_values:
+            return sample_sketch(oracle, counts, rng=rng_of(0))
+        assert isinstance(oracle, SampledAggregates)
+        return oracle.sample_aggregate(counts, rng=rng_of(0))
+
+    def craft(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        targets: Sequence[int],
+        num_clients: int,
+        *,
+        goal: Goal,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        """Add the reports that support the words' values, or oppose them, more than any others.
+
+        Where none of the words has a value in the question, reports are random.
+        """
+        from fedhh.oracles.poisoning import add_supporting_reports
+
+        values, goal = question.choice.wanted(question, words, targets, goal)
+        if not len(values):
+            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+        each, oracle = question.choice.num_reports(question), self.randomizer
+        is_sum = self.adds_up and self.votes_per_client == "all"
+        if goal == "promote" and is_sum:
+            add_supporting_reports(oracle, values, num_clients * each, rng=rng, out=tally)
+            return Sent.by_fakes(num_clients, each, holders=num_clients)
+        make = report_maker(oracle, values, goal, rng)
+        messages = self._send(question, make, num_clients * each, tally)
+        return Sent.by_fakes(num_clients, each, holders=num_clients, messages=messages)
+
+    def craft_random(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        from fedhh.oracles.poisoning import random_reports
+
+        each = question.choice.num_reports(question)
+        make = partial(random_reports, self.randomizer, rng=rng)
+        messages = self._send(question, make, num_clients * each, tally)
+        return Sent.by_fakes(num_clients, each, holders=0, messages=messages)
+
+    def craft_random_values(
+        self,
+        question: AnyQuestion,
+        words: WordMatcher,
+        num_clients: int,
+        *,
+        rng: np.random.Generator,
+        tally: Tally,
+    ) -> Sent:
+        each = question.choice.num_reports(question)
+        values = rng.integers(self.num_values, size=num_clients * each)
+        if self.adds_up and self.votes_per_client == "all":
+            self.randomizer.aggregate(values=values, rng=rng, out=tally)
+            return Sent.by_fakes(num_clients, each, holders=0)
+        reports = self.randomizer.privatize(values, rng=rng)
+        messages = self._send(question, lambda _: reports, len(values), tally)
+        return Sent.by_fakes(num_clients, each, holders=0, messages=messages)
+
+    def _send(
+        self, question: AnyQuestion, make: ReportMaker, count: int, tally: Tally
+    ) -> Messages | None:
+        """Add so many reports to the tally, or return them."""
+        votes = self.client_votes(question.max_items)
+        if votes is not None:
+            # However many of its reports say the same, they are one vote.
+            votes.add_reports(make(count), out=tally)
+        elif self.adds_up:
+            from fedhh.oracles.crafted_reports import aggregate_in_parts
+
+            aggregate_in_parts(self.randomizer, make, count, tally)
+        else:
+            return make(count).astype(np.int64)
+        return None
+
+
+VoteQuestion = Question[TrieNames, SampleB, Reports]
+"""Asks for votes on what extends kept prefixes: Gboard paper, Algorithm 2, lines 10-18."""
+StringQuestion = Question[StringNames, SampleB, Reports]
+"""Asks for strings, whatever they are."""
+SetQuestion = Question[ItemSets, Any, Reports]
+"""Asks about the set of candidates that a client holds."""
+MemberQuestion = Question[ItemSets, PaddedMember, Reports]
+SizeQuestion = Question[ItemSets, SetSize, Reports]
+
+
+def report_maker(
+    oracle: FrequencyOracle, values: Values, goal: Goal, rng: np.random.Generator
+) -> ReportMaker:
+    """Return what makes reports for or against values."""
+    from fedhh.oracles.poisoning import opposing_reports, supporting_reports
+
+    make = supporting_reports if goal == "promote" else opposing_reports
+    return partial(make, oracle, values, rng=rng)
+
+
+def tell(
+    oracle: FrequencyOracle,
+    values: Values,
+    *,
+    rng: np.random.Generator,
+    out: Tally,
+    counts_only: bool,
+) -> None:
+    """Add reports of some values to an aggregate, or their noise-free counts."""
+    if counts_only:
+        from fedhh.oracles.sampling import SampledAggregates
+
+        assert isinstance(oracle, SampledAggregates)
+        oracle.noise_free_counts(values, rng=rng, out=out)
+    else:
+        oracle.aggregate(values=values, rng=rng, out=out)
+
+
+def or_random(values: Values, num_values: int, rng: np.random.Generator) -> Values:
+    """Return the values, with a uniformly random one for each that says nothing."""
+    random = rng.integers(num_values, size=len(values))
+    return np.where(values >= 0, values, random)
+
+
+def contributions(question: AnyQuestion, said: Said) -> Values:
+    """Return ``(n,) int64``: what is sent, -1 for a contribution with nothing to say."""
+    return said.values.ravel() if question.pad else np.asarray(said.values[said.values >= 0])
+
+
+def padded_reports(
+    num_candidates: int,
+    *,
+    padded_size: int,
+    epsilon: float,
+    oracle: str,
+    params: Mapping[str, Any] | None = None,
+) -> Reports:
+    """Return the reports of one member of a client's set that is padded to L.
+
+    What is drawn with chance at most 1/L is hidden by that, too (`choice.PaddedMember`).
+    Generalized randomized response may therefore be run with ``ln(L (e**epsilon - 1) + 1)``: any
+    report has probability at least q, that of a value the client does not hold, and at most
+    (p + (L - 1) q) / L, and their ratio is e**epsilon. That needs L dummies: a single one would be
+    drawn with more than chance 1/L. Other randomizers say something about many values at once, and
+    are run with epsilon.
+
+    Args:
+        num_candidates: Values that a client may hold; L dummies follow.
+        padded_size: L.
+        epsilon: Local privacy of the report, and so of the client's whole set.
+        oracle: The randomizer.
+        params: Its further parameters.
+    """
+    run_with = amplified(epsilon, padded_size) if oracle == "grr" else epsilon
+    return Reports(
+        oracle=OracleSpec(name=oracle, epsilon=run_with, params=dict(params or {})),
+        num_values=num_candidates + padded_size,
+        epsilon=epsilon,
+    )
+
+
+def amplified(epsilon: float, padded_size: int) -> float:
+    """Return ``ln(L (e**epsilon - 1) + 1)``: Wang, Li, Jha (2018).
+
+    >>> round(amplified(1.0, 1), 12), round(amplified(1.0, 4), 3)
+    (1.0, 2.063)
+    """
+    left = math.exp(-epsilon)
+    return epsilon + math.log(padded_size * (1 - left) + left)
