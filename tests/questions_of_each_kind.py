@@ -10,7 +10,7 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
-from fedhh.questions.choice import OneTyped, PaddedMember, SampleB, SetSize
+from fedhh.questions.choice import Attack, OneTyped, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.matching import WordMatcher
@@ -281,23 +281,36 @@ class Fakes:
     def __init__(self, question: Any, words: list[str]) -> None:
         self._question, self._words = question, WordMatcher(Lexicon(words=words))
 
-    def add(self, targets: Any, num_clients: int, **rest: Any) -> Sent:
+    def add(self, targets: Any, num_clients: int, *, goal: Any, **rest: Any) -> Sent:
         """Add what supports or opposes words, by their numbers."""
-        question = self._question
-        sent: Sent = question.channel.craft(question, self._words, targets, num_clients, **rest)
+        sent: Sent = self._channel.craft(self._attack(num_clients, targets, goal, **rest))
         return sent
 
     def add_random_reports(self, num_clients: int, **rest: Any) -> Sent:
         """Add uniform reports."""
-        question = self._question
-        sent: Sent = question.channel.craft_random(question, self._words, num_clients, **rest)
+        sent: Sent = self._channel.craft_random(self._attack(num_clients, **rest))
         return sent
 
     def add_random_values(self, num_clients: int, **rest: Any) -> Sent:
         """Add honest reports of uniform values."""
-        question, channel = self._question, self._question.channel
-        sent: Sent = channel.craft_random_values(question, self._words, num_clients, **rest)
+        sent: Sent = self._channel.craft_random_values(self._attack(num_clients, **rest))
         return sent
+
+    @property
+    def _channel(self) -> Any:
+        return self._question.channel
+
+    def _attack(
+        self, num_clients: int, targets: Any = (), goal: Any = "promote", **rest: Any
+    ) -> Attack:
+        return Attack(
+            question=self._question,
+            words=self._words,
+            targets=np.asarray(targets, dtype=np.int64),
+            goal=goal,
+            num_clients=num_clients,
+            **rest,
+        )
 
 
 def sending(question: Any, **changes: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec
-from fedhh.questions.choice import Goal
+from fedhh.questions.choice import Attack, Choice
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import KnownCoded, Names
@@ -146,69 +146,33 @@ class Channel(ABC):
 
     # What fake clients send: anything that the protocol does not check.
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add what fake clients send to support or oppose words, as strongly as checks allow.
 
         Here what honest clients send that hold some of the words, which take turns; against words,
         what clients send that hold none.
-
-        Args:
-            question: The broadcast.
-            words: Finds the words; its lexicon has no others.
-            targets: The words, as numbers in the lexicon.
-            num_clients: Fake clients.
-            goal: "promote" supports the words, "demote" opposes them.
-            rng: Source of the attacker's coins.
-            tally: ``(question.tally_size,) int64``, changed in place.
         """
-        known = question.names.known(words, question.alphabet)
-        own = np.unique(np.asarray(targets, dtype=np.int64))
-        own = own[known.values[own] >= 0] if goal == "promote" else own[:0]
-        rows = ClientBlock.holding(in_turn(own, num_clients, self.targets_of_a_fake(question)))
-        return honest(question, words, rows, rng=rng, tally=tally)
+        own = np.unique(attack.targets)
+        own = own[attack.known.values[own] >= 0] if attack.goal == "promote" else own[:0]
+        each = self.targets_of_a_fake(attack.question)
+        return _honest(attack, in_turn(own, attack.num_clients, each))
 
     def targets_of_a_fake(self, question: AnyQuestion) -> int:
         """Return how many of the words a fake client claims to hold, see `craft`."""
-        each: int = question.choice.num_reports(question)
-        return each
+        choice: Choice = question.choice
+        return choice.num_reports(question)
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        """Add reports that are uniform over the report space; arguments as for `craft`.
+    def craft_random(self, attack: Attack) -> Sent:
+        """Add reports that are uniform over the report space.
 
         Here those of honest clients with nothing to say.
         """
-        nobody = ClientBlock.holding(np.zeros((num_clients, 0), dtype=np.int64))
-        return honest(replace(question, pad=True), words, nobody, rng=rng, tally=tally)
+        padded = replace(attack, question=replace(attack.question, pad=True))
+        return _honest(padded, np.zeros((attack.num_clients, 0), dtype=np.int64))
 
-    def craft_random_values(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        """Add what the honest randomizer makes of uniform values; arguments as for `craft`."""
-        return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+    def craft_random_values(self, attack: Attack) -> Sent:
+        """Add what the honest randomizer makes of uniform values."""
+        return self.craft_random(attack)
 
 
 class Answering:
@@ -260,17 +224,11 @@ class Answering:
         return channel.add(question, said, tables, coins, tally)
 
 
-def honest(
-    question: AnyQuestion,
-    words: WordMatcher,
-    rows: ClientBlock,
-    *,
-    rng: np.random.Generator,
-    tally: Tally,
-) -> Sent:
-    """Add what honest clients with these words send; arguments as for `Channel.craft`."""
-    answering = Answering(question, words, int(rng.integers(2**63)))
-    return answering.add_block(rows, _NOT_THE_FIRST_BLOCK, tally)
+def _honest(attack: Attack, words: Values) -> Sent:
+    """Add what honest clients send that hold the words of a row each."""
+    answering = Answering(attack.question, attack.words, int(attack.rng.integers(2**63)))
+    rows = ClientBlock.holding(words)
+    return answering.add_block(rows, _NOT_THE_FIRST_BLOCK, attack.tally)
 
 
 def in_turn(words: Values, num_clients: int, each: int) -> Values:

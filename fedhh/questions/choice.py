@@ -3,20 +3,69 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from fedhh.questions.clients import ClientBlock, Coins, Held, Said, Values
+from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.names import ItemSets
-from fedhh.questions.question import AnyQuestion, Tally
+from fedhh.questions.names import ItemSets, Names
+from fedhh.questions.question import AnyQuestion, Messages, Tally
 from fedhh.random import Stream, kernel_state
 
 Goal = Literal["promote", "demote"]
 """What fake clients are after: to support some words, or to oppose them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attack:
+    """What some fake clients send in answer to a question.
+
+    Attributes:
+        question: The broadcast.
+        words: Finds words; its lexicon has no others than those that fake clients are about.
+        targets: ``(t,) int64``: some of the words.
+        goal: What the clients are after.
+        num_clients: How many they are.
+        rng: Source of their coins.
+        tally: ``(question.tally_size,) int64``: what they send is added here.
+    """
+
+    question: AnyQuestion
+    words: WordMatcher
+    targets: Values
+    goal: Goal
+    num_clients: int
+    rng: np.random.Generator
+    tally: Tally
+
+    @cached_property
+    def known(self) -> Known:
+        """The values of the words."""
+        names: Names = self.question.names
+        return names.known(self.words, self.question.alphabet)
+
+    @property
+    def each(self) -> int:
+        """Reports of a client."""
+        choice: Choice = self.question.choice
+        return choice.num_reports(self.question)
+
+    @property
+    def count(self) -> int:
+        """Reports in all."""
+        return self.num_clients * self.each
+
+    def sent(self, *, holders: int | None = None, messages: Messages | None = None) -> Sent:
+        """Return what was sent; all clients seem to hold something unless told."""
+        return Sent(
+            num_reports=self.count,
+            num_dummies=0,
+            num_clients_with_items=self.num_clients if holders is None else holders,
+            messages=messages,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +108,13 @@ class Choice(ABC):
         """Return how many contributions a client makes at most."""
         return question.max_items
 
-    def wanted(
-        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
-    ) -> tuple[Values, Goal]:
-        """Return the values that stand for some words, and what to do for them.
-
-        Args:
-            question: The broadcast.
-            words: Finds words; the targets are numbers in its lexicon.
-            targets: What fake clients are about.
-            goal: What they are after.
+    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
+        """Return the values that stand for an attack's words, and what to do for them.
 
         Returns:
             ``(r,) int64``, in any order, perhaps several times; empty where no word has one.
         """
-        numbers = np.asarray(targets, dtype=np.int64)
-        return question.names.known(words, question.alphabet).of(numbers), goal
+        return attack.known.of(attack.targets), attack.goal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,11 +216,9 @@ class SetChoice(Choice):
     def num_reports(self, question: AnyQuestion) -> int:
         return 1
 
-    def targets(self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int]) -> Values:
+    def held_with(self, attack: Attack) -> Values:
         """Return the candidates all of whose words are targets."""
-        numbers = np.asarray(targets, dtype=np.int64)
-        places = question.names.known(words, question.alphabet).of(numbers)
-        held: Values = question.names.held_with(places)
+        held: Values = attack.question.names.held_with(attack.known.of(attack.targets))
         return held
 
 
@@ -209,10 +247,8 @@ class PaddedMember(SetChoice):
         values[real] = candidates[(starts + drawn)[real]]
         return values, real.astype(np.int64)
 
-    def wanted(
-        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
-    ) -> tuple[Values, Goal]:
-        return self.targets(question, words, targets), goal
+    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
+        return self.held_with(attack), attack.goal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,15 +271,13 @@ class SetSize(SetChoice):
     ) -> tuple[Values, Values]:
         return np.minimum(sizes, self.largest_size(names)), np.ones_like(sizes)
 
-    def wanted(
-        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int], goal: Goal
-    ) -> tuple[Values, Goal]:
+    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
         """Return the size of a set that has the targets, or of an empty one, to demote them.
 
         The size is of no target: it lets the server choose how far sets are padded.
         """
-        held = self.targets(question, words, () if goal == "demote" else targets)
-        size = min(len(held), self.largest_size(question.names))
+        held = 0 if attack.goal == "demote" else len(self.held_with(attack))
+        size = min(held, self.largest_size(attack.question.names))
         return np.array([size], dtype=np.int64), "promote"
 
 

@@ -143,18 +143,6 @@ class Sent:
             messages=messages,
         )
 
-    @classmethod
-    def by_fakes(
-        cls, num_clients: int, each: int, *, holders: int, messages: Messages | None = None
-    ) -> Self:
-        """Return what fake clients sent, each as many reports; so many seem to hold something."""
-        return cls(
-            num_reports=num_clients * each,
-            num_dummies=0,
-            num_clients_with_items=holders,
-            messages=messages,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Coins:

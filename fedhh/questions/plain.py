@@ -13,9 +13,8 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.questions.channel import Channel, in_turn
-from fedhh.questions.choice import Goal, OneTyped, SampleB
+from fedhh.questions.choice import Attack, Goal, OneTyped, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
-from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import StringNames, TrieNames, UploadNames
 from fedhh.questions.noise_shares import WRAP_CHANCE, NoiseShares
 from fedhh.questions.question import (
@@ -68,37 +67,20 @@ class PlainVotes(Channel):
         tally[self.num_candidates] += abstained
         return Sent(num_reports=len(votes), num_dummies=abstained, num_clients_with_items=len(real))
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add one vote a client, which whoever sums up checks: a target's candidate, in turn.
 
         Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
         """
-        values, goal = question.choice.wanted(question, words, targets, goal)
+        values, goal = attack.question.choice.wanted(attack)
         values = np.unique(values)
         if goal == "demote" or not len(values):
             values = np.array([self.num_candidates])
-        return self._vote(in_turn(values, num_clients, 1).ravel(), tally)
+        return self._vote(in_turn(values, attack.num_clients, 1).ravel(), attack.tally)
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        return self._vote(rng.integers(self.num_candidates + 1, size=num_clients), tally)
+    def craft_random(self, attack: Attack) -> Sent:
+        votes = attack.rng.integers(self.num_candidates + 1, size=attack.num_clients)
+        return self._vote(votes, attack.tally)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -189,41 +171,23 @@ class PlainWords(Channel):
             rows[:, -1] = np.add.reduceat(messages[order, -1], first)
         return rows
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add targets, in turn, at most B of each client, which is all that the aggregator checks.
 
         A client that is to leave words out by chance leaves none out. Against a word it sends
         nothing: no word takes votes away.
         """
-        kept = replace(question, channel=replace(self, inclusion=1.0))
-        return super().craft(kept, words, targets, num_clients, goal=goal, rng=rng, tally=tally)
+        kept = replace(attack.question, channel=replace(self, inclusion=1.0))
+        return super().craft(replace(attack, question=kept))
 
     def targets_of_a_fake(self, question: AnyQuestion) -> int:
         # Where a client's words share its weight, one target alone has the largest weight.
         return 1 if self.by_size else question.max_items
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random(self, attack: Attack) -> Sent:
         """Add B uniform words of each client."""
-        names, symbols = question.names, question.alphabet.size
-        sent = num_clients * question.max_items
+        names, symbols = attack.question.names, attack.question.alphabet.size
+        rng, sent = attack.rng, attack.count
         messages = np.zeros((sent, self.message_size(names)), dtype=np.int64)
         lengths = np.arange(1, names.length + 1)
         # There are so many words of a length, over those of the greatest.
@@ -234,9 +198,8 @@ class PlainWords(Channel):
         messages[:, : names.length] = np.where(inside, codes, 0)
         messages[:, -1] = 1
         if self.by_size:
-            messages[:, -2] = question.max_items
-        each = question.max_items
-        return Sent.by_fakes(num_clients, each, holders=num_clients, messages=messages)
+            messages[:, -2] = attack.each
+        return attack.sent(messages=messages)
 
 
 class _Spelled:
@@ -354,71 +317,46 @@ class SecureVotes(NoisyVotes):
             return max(0, half - at_most)
         return max(0, half - 1 - cohort - at_most)
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add a vector of which nothing is checked: any numbers.
 
         The attacker's clients agree on what they add in all, so that no sum wraps around, see
         `room`; a fake's own vote is among the n. They subtract from several sums at a time, too. So
         one fake client decides a sum. They add no share of the noise: it would help nobody but
-        honest clients. What is in ``tally`` already is theirs.
+        honest clients. What is in the tally already is theirs.
         """
-        values, goal = question.choice.wanted(question, words, targets, goal)
-        values = np.unique(values)
-        if num_clients:
+        values, goal = attack.question.choice.wanted(attack)
+        values, tally = np.unique(values), attack.tally
+        if attack.num_clients:
             fresh = values[tally[values] == 0]
-            room = self.room(goal, question.cohort.size)
+            room = self.room(goal, attack.question.cohort.size)
             tally[fresh] += room if goal == "promote" else -room
         if goal == "promote":
-            tally[values] += num_clients
-        holders = num_clients if len(values) else 0
-        return Sent.by_fakes(num_clients, question.max_items, holders=holders)
+            tally[values] += attack.num_clients
+        return attack.sent(holders=attack.num_clients if len(values) else 0)
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random(self, attack: Attack) -> Sent:
         """Add vectors that are uniform modulo M: no sum says anything then."""
-        if num_clients:
+        if attack.num_clients:
             # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
-            tally += rng.integers(self.modulus, size=len(tally))
+            tally = attack.tally
+            tally += attack.rng.integers(self.modulus, size=len(tally))
             tally %= self.modulus
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+        return attack.sent(holders=0)
 
-    def craft_random_values(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random_values(self, attack: Attack) -> Sent:
         """Add votes for B uniform candidates, all different, and shares of the noise."""
         # Compiled code loads with clients, and with no server that only asks.
         from fedhh.oracles.crafted_reports import random_subsets
 
-        each = min(question.max_items, len(tally))
-        votes = random_subsets(len(tally), each, num_clients, rng=rng)
+        tally, num_clients = attack.tally, attack.num_clients
+        each = min(attack.each, len(tally))
+        votes = random_subsets(len(tally), each, num_clients, rng=attack.rng)
         tally += np.bincount(votes.ravel(), minlength=len(tally))
         if num_clients:
-            part = self.part(num_clients, question.cohort.size)
-            tally += self.noise.draw(part, len(tally), rng=rng)
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+            part = self.part(num_clients, attack.question.cohort.size)
+            tally += self.noise.draw(part, len(tally), rng=attack.rng)
+        return attack.sent(holders=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -462,28 +400,19 @@ class UploadVotes(NoisyVotes):
             tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))
         return Sent.of(said, len(said.values) * question.max_items)
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random(self, attack: Attack) -> Sent:
         """Add uploads of strings whose symbols are all uniform, the end among them.
 
         The servers check that an upload is one string. A candidate of i symbols, the end included,
         gets each with a chance of A**-i.
         """
-        names: TrieNames = question.names
+        names: TrieNames = attack.question.names
         lengths = np.full(names.num_candidates, names.trie.length + 1)
         lengths[names.num_extensions :] = (names.finished != 0).sum(axis=1) + 1
-        chances = float(question.alphabet.size) ** -lengths
-        number = num_clients * question.max_items
-        uploads = rng.multinomial(number, [*chances, max(0.0, 1 - chances.sum())])
-        tally += uploads[:-1]
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+        chances = float(attack.question.alphabet.size) ** -lengths
+        uploads = attack.rng.multinomial(attack.count, [*chances, max(0.0, 1 - chances.sum())])
+        np.add(attack.tally, uploads[:-1], out=attack.tally)
+        return attack.sent(holders=0)
 
 
 WordVoteQuestion = Question[TrieNames, OneTyped, PlainVotes]

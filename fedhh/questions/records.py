@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
@@ -19,9 +19,8 @@ from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
 from fedhh.oracles.poisoning import random_reports
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Goal, SampleB
+from fedhh.questions.choice import Attack, Goal, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
-from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
 from fedhh.questions.reports import (
@@ -87,27 +86,18 @@ class PaddedRecords(Channel, Generic[Parts]):
         assert known.codes is not None
         return PartsTable(self.puzzle, known.codes, known.values)
 
-    def keys_and_parts(
-        self, question: AnyQuestion, words: WordMatcher, targets: Sequence[int]
-    ) -> tuple[Values, Values]:
+    def keys_and_parts(self, attack: Attack) -> tuple[Values, Values]:
         """Return ``(r,)`` keys of those targets that are usable, and ``(r, positions)`` parts."""
-        known = question.names.known(words, question.alphabet)
-        numbers = np.asarray(targets, dtype=np.int64)
+        known, numbers = attack.known, attack.targets
         numbers = numbers[known.values[numbers] >= 0]
-        keys = known.values[numbers]
-        return keys, self.puzzle.fragments(known.codes[numbers], keys)
+        assert known.codes is not None
+        return known.values[numbers], self.puzzle.fragments(
+            known.codes[numbers], known.values[numbers]
+        )
 
-    def craft_random_values(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random_values(self, attack: Attack) -> Sent:
         # Who has nothing to say reports uniform values.
-        return Channel.craft_random(self, question, words, num_clients, rng=rng, tally=tally)
+        return Channel.craft_random(self, attack)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -215,64 +205,38 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
             drawn.append(oracle.sample_aggregate(part, rng=rng_of(number)))
         return np.concatenate([*drawn, records])
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add records of all targets at a random position.
 
         Positions are uniform, as in honest records, so that every part of a target has support.
         """
-        keys, parts = self.keys_and_parts(question, words, targets)
+        keys, parts = self.keys_and_parts(attack)
         if not len(keys):
-            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
+            return self.craft_random(attack)
+        goal, rng = attack.goal, attack.rng
         self._add_records(
+            attack,
             report_maker(self.words, keys, goal, rng),
             lambda place: report_maker(self.fragments, parts[:, place], goal, rng),
-            num_clients * question.max_items,
-            rng,
-            tally,
         )
-        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+        return attack.sent()
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random(self, attack: Attack) -> Sent:
         self._add_records(
-            partial(random_reports, self.words, rng=rng),
-            lambda _: partial(random_reports, self.fragments, rng=rng),
-            num_clients * question.max_items,
-            rng,
-            tally,
+            attack,
+            partial(random_reports, self.words, rng=attack.rng),
+            lambda _: partial(random_reports, self.fragments, rng=attack.rng),
         )
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+        return attack.sent(holders=0)
 
     def _add_records(
-        self,
-        of_strings: ReportMaker,
-        of_parts: Callable[[int], ReportMaker],
-        count: int,
-        rng: np.random.Generator,
-        tally: Tally,
+        self, attack: Attack, of_strings: ReportMaker, of_parts: Callable[[int], ReportMaker]
     ) -> None:
         """Add records, made of reports about strings and of those at each position."""
-        word_sums, fragment_sums, records = self.split(tally)
+        word_sums, fragment_sums, records = self.split(attack.tally)
         positions = self.puzzle.num_positions
-        aggregate_in_parts(self.words, of_strings, count, word_sums)
-        numbers = rng.multinomial(count, np.full(positions, 1 / positions))
+        aggregate_in_parts(self.words, of_strings, attack.count, word_sums)
+        numbers = attack.rng.multinomial(attack.count, np.full(positions, 1 / positions))
         for place, number in enumerate(numbers.tolist()):
             aggregate_in_parts(self.fragments, of_parts(place), number, fragment_sums[place])
         records += numbers
@@ -368,51 +332,31 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
         np.add.at(patterns, (pairs, cohorts, first, second), 1)
         return Sent.of(said, len(keys))
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add records whose string's filter has all targets' bits.
 
         Each record's n-grams are those of one target, in turn, without noise: the patterns that say
         most for it. Against words, they are those of random texts, with the targets' bits left out.
         """
-        keys, texts = self.keys_and_parts(question, words, np.unique(targets).tolist())
+        keys, texts = self.keys_and_parts(replace(attack, targets=np.unique(attack.targets)))
         if not len(keys):
-            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
-        of_words, patterns = self.split(tally)
-        count = num_clients * question.max_items
+            return self.craft_random(attack)
+        goal, count, rng = attack.goal, attack.count, attack.rng
+        of_words, patterns = self.split(attack.tally)
         add_filters(self.words, keys, count, goal=goal, rng=rng, out=of_words)
         pairs = rng.integers(len(self.pairs), size=count)
         cohorts = rng.integers(self.ngrams.filters.num_cohorts, size=count)
         make = self._supporting if goal == "promote" else self._opposing
         first, second = (make(texts, cohorts, self.pairs[pairs, side], rng) for side in range(2))
         np.add.at(patterns, (pairs, cohorts, first, second), 1)
-        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+        return attack.sent()
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        of_words, patterns = self.split(tally)
-        count = num_clients * question.max_items
-        add_random_filters(self.words, count, rng=rng, out=of_words)
-        patterns += rng.multinomial(count, np.full(patterns.size, 1 / patterns.size)).reshape(
-            patterns.shape
-        )
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+    def craft_random(self, attack: Attack) -> Sent:
+        of_words, patterns = self.split(attack.tally)
+        add_random_filters(self.words, attack.count, rng=attack.rng, out=of_words)
+        uniform = np.full(patterns.size, 1 / patterns.size)
+        patterns += attack.rng.multinomial(attack.count, uniform).reshape(patterns.shape)
+        return attack.sent(holders=0)
 
     def _supporting(
         self, texts: Values, cohorts: Values, positions: Values, rng: np.random.Generator
@@ -485,54 +429,26 @@ class Blooms(Channel):
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         return self.reports.sample_aggregate(counts, rng=rng_of(0))
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add filters in a random cohort, with the bits of all targets there, or without any.
 
         Other bits are 1 up to what an honest report expects, rounded down. Nothing of it is
         checked.
         """
-        keys, goal = question.choice.wanted(question, words, targets, goal)
+        keys, goal = attack.question.choice.wanted(attack)
         if not len(keys):
-            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
-        count = num_clients * question.max_items
-        add_filters(self.reports, keys, count, goal=goal, rng=rng, out=tally)
-        return Sent.by_fakes(num_clients, question.max_items, holders=num_clients)
+            return self.craft_random(attack)
+        add_filters(self.reports, keys, attack.count, goal=goal, rng=attack.rng, out=attack.tally)
+        return attack.sent()
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        add_random_filters(self.reports, num_clients * question.max_items, rng=rng, out=tally)
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+    def craft_random(self, attack: Attack) -> Sent:
+        add_random_filters(self.reports, attack.count, rng=attack.rng, out=attack.tally)
+        return attack.sent(holders=0)
 
-    def craft_random_values(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        count = num_clients * question.max_items
-        keys = rng.integers(question.names.num_keys, size=count)
-        self.reports.add_reports(keys, rng=rng, out=tally)
-        return Sent.by_fakes(num_clients, question.max_items, holders=0)
+    def craft_random_values(self, attack: Attack) -> Sent:
+        keys = attack.rng.integers(attack.question.names.num_keys, size=attack.count)
+        self.reports.add_reports(keys, rng=attack.rng, out=attack.tally)
+        return attack.sent(holders=0)
 
 
 RecordQuestion = Question[StringNames, SampleB, Records[Parts]]

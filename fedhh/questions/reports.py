@@ -21,9 +21,8 @@ from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.oracles.families import PureVotes
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Goal, PaddedMember, SampleB, SetSize
+from fedhh.questions.choice import Attack, Goal, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
-from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import ItemSets, StringNames, TrieNames
 from fedhh.questions.question import (
     SEED_BITS,
@@ -226,83 +225,49 @@ class Reports(Channel):
         assert isinstance(oracle, SampledAggregates)
         return oracle.sample_aggregate(counts, rng=rng_of(0))
 
-    def craft(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        targets: Sequence[int],
-        num_clients: int,
-        *,
-        goal: Goal,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft(self, attack: Attack) -> Sent:
         """Add the reports that support the words' values, or oppose them, more than any others.
 
         Where none of the words has a value in the question, reports are random.
         """
         from fedhh.oracles.poisoning import add_supporting_reports
 
-        values, goal = question.choice.wanted(question, words, targets, goal)
+        values, goal = attack.question.choice.wanted(attack)
         if not len(values):
-            return self.craft_random(question, words, num_clients, rng=rng, tally=tally)
-        each, oracle = question.choice.num_reports(question), self.randomizer
-        is_sum = self.adds_up and self.votes_per_client == "all"
-        if goal == "promote" and is_sum:
-            add_supporting_reports(oracle, values, num_clients * each, rng=rng, out=tally)
-            return Sent.by_fakes(num_clients, each, holders=num_clients)
-        make = report_maker(oracle, values, goal, rng)
-        messages = self._send(question, make, num_clients * each, tally)
-        return Sent.by_fakes(num_clients, each, holders=num_clients, messages=messages)
+            return self.craft_random(attack)
+        oracle, rng = self.randomizer, attack.rng
+        if goal == "promote" and self.adds_up and self.votes_per_client == "all":
+            add_supporting_reports(oracle, values, attack.count, rng=rng, out=attack.tally)
+            return attack.sent()
+        return attack.sent(messages=self._send(attack, report_maker(oracle, values, goal, rng)))
 
-    def craft_random(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
+    def craft_random(self, attack: Attack) -> Sent:
         from fedhh.oracles.poisoning import random_reports
 
-        each = question.choice.num_reports(question)
-        make = partial(random_reports, self.randomizer, rng=rng)
-        messages = self._send(question, make, num_clients * each, tally)
-        return Sent.by_fakes(num_clients, each, holders=0, messages=messages)
+        make = partial(random_reports, self.randomizer, rng=attack.rng)
+        return attack.sent(holders=0, messages=self._send(attack, make))
 
-    def craft_random_values(
-        self,
-        question: AnyQuestion,
-        words: WordMatcher,
-        num_clients: int,
-        *,
-        rng: np.random.Generator,
-        tally: Tally,
-    ) -> Sent:
-        each = question.choice.num_reports(question)
-        values = rng.integers(self.num_values, size=num_clients * each)
+    def craft_random_values(self, attack: Attack) -> Sent:
+        rng, oracle = attack.rng, self.randomizer
+        values = rng.integers(self.num_values, size=attack.count)
         if self.adds_up and self.votes_per_client == "all":
-            self.randomizer.aggregate(values=values, rng=rng, out=tally)
-            return Sent.by_fakes(num_clients, each, holders=0)
-        reports = self.randomizer.privatize(values, rng=rng)
-        messages = self._send(question, lambda _: reports, len(values), tally)
-        return Sent.by_fakes(num_clients, each, holders=0, messages=messages)
+            oracle.aggregate(values=values, rng=rng, out=attack.tally)
+            return attack.sent(holders=0)
+        reports = oracle.privatize(values, rng=rng)
+        return attack.sent(holders=0, messages=self._send(attack, lambda _: reports))
 
-    def _send(
-        self, question: AnyQuestion, make: ReportMaker, count: int, tally: Tally
-    ) -> Messages | None:
-        """Add so many reports to the tally, or return them."""
-        votes = self.client_votes(question.max_items)
+    def _send(self, attack: Attack, make: ReportMaker) -> Messages | None:
+        """Add an attack's reports to the tally, or return them."""
+        votes = self.client_votes(attack.question.max_items)
         if votes is not None:
             # However many of its reports say the same, they are one vote.
-            votes.add_reports(make(count), out=tally)
+            votes.add_reports(make(attack.count), out=attack.tally)
         elif self.adds_up:
             from fedhh.oracles.crafted_reports import aggregate_in_parts
 
-            aggregate_in_parts(self.randomizer, make, count, tally)
+            aggregate_in_parts(self.randomizer, make, attack.count, attack.tally)
         else:
-            return make(count).astype(np.int64)
+            return make(attack.count).astype(np.int64)
         return None
 
 

@@ -18,6 +18,7 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics, FakeReports
 from fedhh.questions.channel import Channel
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.matching import WordMatcher
@@ -139,13 +140,20 @@ class AdversaryExecutor(Executor):
         tally = np.zeros(question.tally_size, dtype=np.int64)
         sent: list[Sent] = []
         for part, (group, number) in enumerate(zip(self._groups, numbers, strict=True)):
-            if number:
-                path = (_COINS, question.pass_index, question.layer, part)
-                rng = generator(self._seed, Stream.ADVERSARY, *path)
-                sent += [
-                    self._part(question, group, min(_AT_ONCE, number - done), rng, tally)
-                    for done in range(0, number, _AT_ONCE)
-                ]
+            path = (_COINS, question.pass_index, question.layer, part)
+            whole = Attack(
+                question=question,
+                words=self._matcher,
+                targets=np.asarray(group.targets, dtype=np.int64),
+                goal="demote" if self._goal == "demote" else "promote",
+                num_clients=number,
+                rng=generator(self._seed, Stream.ADVERSARY, *path),
+                tally=tally,
+            )
+            sent += [
+                self._send(replace(whole, num_clients=min(_AT_ONCE, number - done)))
+                for done in range(0, number, _AT_ONCE)
+            ]
         return Aggregate(
             tally=tally,
             num_reports=sum(each.num_reports for each in sent),
@@ -153,26 +161,10 @@ class AdversaryExecutor(Executor):
             messages=merge_messages([each.messages for each in sent]),
         )
 
-    def _part(
-        self,
-        question: AnyQuestion,
-        group: FakeGroup,
-        number: int,
-        rng: np.random.Generator,
-        tally: np.ndarray,
-    ) -> Sent:
-        channel: Channel = question.channel
-        words = self._matcher
+    def _send(self, attack: Attack) -> Sent:
+        channel: Channel = attack.question.channel
         if self._strategy == "random-reports":
-            return channel.craft_random(question, words, number, rng=rng, tally=tally)
+            return channel.craft_random(attack)
         if self._strategy == "random-values":
-            return channel.craft_random_values(question, words, number, rng=rng, tally=tally)
-        return channel.craft(
-            question,
-            words,
-            group.targets,
-            number,
-            goal="demote" if self._goal == "demote" else "promote",
-            rng=rng,
-            tally=tally,
-        )
+            return channel.craft_random_values(attack)
+        return channel.craft(attack)

@@ -54,7 +54,7 @@ def test_the_audit_of_a_run_of_few_clients_detects_what_is_understated(monkeypat
     few = replace(PROTOCOL, local_epsilon=0.5, clients_per_layer=2, depth=2, eta_max=2)
     right = audited_run(few, num_runs=8)
     assert right.found.epsilon <= min(claims(right).values())
-    assert (right.decided.query.layer, right.decided.query.domain_size) == (1, 43)
+    assert (right.decided.question.layer, right.decided.question.domain_size) == (1, 43)
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilonBySixteen")
     wrong = audited_run(few, num_runs=120)
     assert claims(wrong) == claims(right)
