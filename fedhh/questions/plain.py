@@ -50,6 +50,9 @@ class PlainVotes(Channel):
     def domain_size(self) -> int:
         return self.num_candidates + 1
 
+    def report_bits(self, question: AnyQuestion) -> float:
+        return self.pure.report_bits
+
     @cached_property
     def pure(self) -> PureOracle:
         """What a vote is of: a report that is its value."""

@@ -55,7 +55,7 @@ def holders(prefix: str, *, is_word: bool) -> int:
 def test_every_round_says_what_its_layer_says(protocol, tmp_path):
     result, record = recorded(protocol, tmp_path)
     for row in result.layers.to_dict("records"):
-        here = record.candidates.question(f"`pass` == {row['pass']} and layer == {row['layer']}")
+        here = record.candidates.query(f"`pass` == {row['pass']} and layer == {row['layer']}")
         ranges = record.votes.question(f"`pass` == {row['pass']} and layer == {row['layer']}")
         fates = here["fate"].value_counts()
         assert fates["word"] == row["num_finished"] or row["layer"] == 6
@@ -65,17 +65,17 @@ def test_every_round_says_what_its_layer_says(protocol, tmp_path):
             assert counted.to_numpy().sum() <= row["num_candidates"]
             assert here["stands_for"].sum() == pytest.approx(counted.to_numpy().sum())
         assert (here["threshold"] == row["threshold"]).all()
-    found = record.candidates.question("fate == 'word'")["prefix"]
+    found = record.candidates.query("fate == 'word'")["prefix"]
     assert set(result.discoveries["word"]) <= set(found)
 
 
 def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
     _, record = recorded(LDP, tmp_path)
-    first = record.candidates.question("`pass` == 1")
+    first = record.candidates.query("`pass` == 1")
     for row in first.sample(60, random_state=0).to_dict("records"):
         assert row["true_clients"] == holders(row["prefix"], is_word=row["is_word"]), row
     # The second pass's clients leave out what the first one found.
-    second = record.candidates.question("`pass` == 2")
+    second = record.candidates.query("`pass` == 2")
     ahead = [
         holders(p, is_word=w) for p, w in zip(second["prefix"], second["is_word"], strict=True)
     ]
@@ -85,7 +85,7 @@ def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
 
 def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
     result, record = recorded(LDP, tmp_path)
-    words = record.candidates.question("fate == 'word'").set_index(["pass", "prefix"])
+    words = record.candidates.query("fate == 'word'").set_index(["pass", "prefix"])
     for row in result.discoveries.to_dict("records"):
         own = words.loc[(row["pass"], row["word"])]
         assert own["z"] == pytest.approx(row["z"], rel=1e-5)
@@ -118,8 +118,8 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
 def test_the_posterior_says_what_a_layer_kept(tmp_path):
     # So few are kept that the posterior of all others is not worth its time.
     _, record = recorded(replace(ADAPTIVE, eta_max=15), tmp_path)
-    layers = record.candidates.question(f"layer <= {ADAPTIVE.depth}")
-    assert record.candidates.question(f"layer > {ADAPTIVE.depth}")["posterior"].isna().all()
+    layers = record.candidates.query(f"layer <= {ADAPTIVE.depth}")
+    assert record.candidates.query(f"layer > {ADAPTIVE.depth}")["posterior"].isna().all()
     for layer, rows in layers.groupby("layer"):
         survived = rows["fate"] != "dropped"
         assert rows.loc[survived, "posterior"].between(0, 1).all()
@@ -131,7 +131,7 @@ def test_the_posterior_says_what_a_layer_kept(tmp_path):
             assert kept.any()
             dropped = prefixes.loc[~kept, "posterior"]
             assert prefixes.loc[kept, "posterior"].min() >= dropped.max()
-    prefixes = layers.question(f"not is_word and layer < {ADAPTIVE.depth}")
+    prefixes = layers.query(f"not is_word and layer < {ADAPTIVE.depth}")
     assert prefixes["posterior"].isna().any()
     lost = record.missed.question(f"0 < layer <= {ADAPTIVE.depth}")
     assert lost["posterior"].notna().any()
@@ -164,7 +164,7 @@ def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
     stands = record.candidates.groupby(by_round)["stands_for"].sum()
     np.testing.assert_allclose(stands, expected)
     kept = "fate != 'dropped'"
-    assert len(record.candidates.question(kept)) == len(whole.candidates.question(kept))
+    assert len(record.candidates.query(kept)) == len(whole.candidates.query(kept))
 
 
 @pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
