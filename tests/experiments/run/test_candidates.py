@@ -56,7 +56,7 @@ def test_every_round_says_what_its_layer_says(protocol, tmp_path):
     result, record = recorded(protocol, tmp_path)
     for row in result.layers.to_dict("records"):
         here = record.candidates.query(f"`pass` == {row['pass']} and layer == {row['layer']}")
-        ranges = record.votes.question(f"`pass` == {row['pass']} and layer == {row['layer']}")
+        ranges = record.votes.query(f"`pass` == {row['pass']} and layer == {row['layer']}")
         fates = here["fate"].value_counts()
         assert fates["word"] == row["num_finished"] or row["layer"] == 6
         if protocol is not PEM:
@@ -96,7 +96,7 @@ def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
 def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
     result, record = recorded(LDP, tmp_path)
     assert not set(record.missed["word"]) & set(result.discoveries["word"])
-    lost = record.missed.question("why == 'dropped' and layer > 0")
+    lost = record.missed.query("why == 'dropped' and layer > 0")
     assert len(lost) > 5
     for row in lost.to_dict("records"):
         text = (row["word"] + "$")[: row["prefix_length"]]
@@ -110,7 +110,7 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
         assert len(own) == 1, row
         assert own["fate"].item() == "dropped"
         assert own["votes"].item() == row["votes"]
-    longer = record.missed.question("why == 'longer than the depth'")
+    longer = record.missed.query("why == 'longer than the depth'")
     assert (longer["word"].str.len() > LDP.depth).all()
 
 
@@ -133,7 +133,7 @@ def test_the_posterior_says_what_a_layer_kept(tmp_path):
             assert prefixes.loc[kept, "posterior"].min() >= dropped.max()
     prefixes = layers.query(f"not is_word and layer < {ADAPTIVE.depth}")
     assert prefixes["posterior"].isna().any()
-    lost = record.missed.question(f"0 < layer <= {ADAPTIVE.depth}")
+    lost = record.missed.query(f"0 < layer <= {ADAPTIVE.depth}")
     assert lost["posterior"].notna().any()
     for row in lost.to_dict("records"):
         text = (row["word"] + "$")[: row["prefix_length"]]
