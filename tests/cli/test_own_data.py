@@ -75,7 +75,7 @@ def test_the_files_layout_is_in_the_runs_directory_and_runs_again(chat, command,
 def test_a_comparison_says_it_once_for_each_protocol(chat, command):
     done = command(
         "compare", "--data", chat, *LAYOUT, "--workers", "0", "--seeds", "1", "--out", "mine",
-        "--set", "sweep.axes.privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
+        "--set", "privacy.local_epsilon=[8.0]", "--set", "protocol.depth=4",
         "--protocol", "sfp", "--protocol", "pem",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

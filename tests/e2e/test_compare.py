@@ -247,7 +247,7 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
             (["--metric", "recal"], "Unknown metric 'recal'; did you mean 'recall'? Known: "),
             (["--rows", "seeds"], "Known: metric, privacy.local_epsilon, protocol."),
             (["--resume"], "Expected --out DIR with --resume"),
-            (["--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
+            (["field-quick", "--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),
             (["--protocol", "pen"], "Unknown protocol 'pen'; did you mean 'pem'? Known: adaptive"),
             (["--protocol", "pen"], "Labels of the list: 'Adaptive TrieHH'; 'LDP TrieHH'; 'SFP'."),
             (
