@@ -345,3 +345,13 @@ def test_the_distribution_of_subset_selection_is_the_oracles(local_epsilon, doma
     assert distribution.p == pytest.approx(oracle.p, rel=1e-12)
     assert distribution.q == pytest.approx(oracle.q, rel=1e-12)
     assert distribution.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)
+
+
+def test_a_worse_blanket_of_more_reports_does_not_replace_one_of_fewer():
+    worse, better = (
+        subset_selection_blanket(local_epsilon=4.0, num_reports=n, domain_size=s, subset_size=1)
+        for n, s in ((10**6, 3), (1_000, 300))
+    )
+    assert worse.one > better.one
+    assert worse.one + worse.both > better.one + better.both
+    assert sorted(each.num_reports for each in worst_blankets([worse, better])) == [1_000, 10**6]

@@ -19,6 +19,7 @@ from fedhh.accounting import (
     composed_epsilon,
     disjoint_epsilon,
     subset_selection_blanket,
+    user_level,
     user_level_epsilon,
 )
 from fedhh.accounting.bounds.composition import QUICK
@@ -412,3 +413,9 @@ def test_a_slightly_worse_cohort_counts():
     first = better.epsilon(delta)
     assert delta < worse.delta(first) < 2 * delta
     assert disjoint_epsilon([better, worse], delta=delta) == worse.epsilon(delta) > first
+
+
+def test_a_path_keeps_to_its_delta_without_the_rounding_of_its_sum():
+    deltas = np.array([1e-6, 0.0])
+    assert user_level._best_path(np.array([0.0, 1.0]), deltas, steps=1, delta=1e-6).tolist() == [1]
+    assert user_level._best_path(np.array([0.0, 1.0]), deltas, steps=1, delta=2e-6).tolist() == [0]

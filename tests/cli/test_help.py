@@ -128,3 +128,9 @@ def test_an_unknown_name_answers_with_one_line_and_what_is_near(command, words, 
 )
 def test_a_source_is_said_to_be_what_the_command_takes(help_of, name: str, taken: str):
     assert f"or a TOML file: {taken}" in " ".join(help_of(*name.split()).split())
+
+
+def test_no_command_trusts_modules_unless_it_is_told():
+    options = [each for _, command in COMMANDS for each in command.params if each.name == "trust"]
+    assert len(options) > 5
+    assert not any(each.default for each in options)

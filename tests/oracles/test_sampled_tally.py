@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from fedhh.kernels.sketch_reports import add_noise
+from fedhh.kernels.subset_tally import left_size
 from fedhh.oracles import (
     CountMeanSketch,
     GeneralizedRandomizedResponse,
@@ -241,3 +242,10 @@ def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
     z = (ones - mean) / np.sqrt(reports * flip * (1 - flip))
     assert stats.kstest(z.ravel() + 0.0, "norm").pvalue > ALPHA
     assert stats.kstest(z.ravel() + 0.05, "norm").pvalue < ALPHA
+
+
+@pytest.mark.parametrize(
+    ("size", "left"), [(2, 1), (3, 2), (4, 2), (5, 4), (8, 4), (9, 8), (100, 64)]
+)
+def test_the_left_half_of_a_range_is_the_largest_power_of_two_below_it(size, left):
+    assert left_size.py_func(size) == left

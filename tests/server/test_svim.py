@@ -19,6 +19,7 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import amplified
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
+    judged_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
@@ -368,3 +369,13 @@ def test_tallies_drawn_at_once_find_the_same_words(sets_of_letters):
             found.append(set(result.discoveries["word"].head(5)))
         # Five words are distinguished well, and the fifth from the sixth sometimes is not.
         assert all(len(held & each) >= 4 for each in found)
+
+
+def test_a_round_of_sizes_keeps_all_and_states_no_threshold():
+    question = question_of(ask.sizes, size=40)
+    aggregate = Aggregate(
+        tally=np.full(question.tally_size, 8, dtype=np.int64), num_reports=40, num_clients=40
+    )
+    heard = judged_sample("own", question, aggregate)
+    assert (heard.threshold, heard.num_kept, heard.num_candidates) == (0, 4, 4)
+    assert math.isnan(heard.threshold_z)

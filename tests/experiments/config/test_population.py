@@ -7,6 +7,7 @@ import pytest
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.experiments.config import population
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import simulate
@@ -217,3 +218,13 @@ def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
 def test_what_is_no_dataframe_of_clients_is_refused(columns, message):
     with pytest.raises(InputError, match=message):
         fedhh.population_from(pd.DataFrame(columns) if isinstance(columns, dict) else columns)
+
+
+def test_only_clients_that_are_drawn_when_asked_must_have_no_known_word(monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(population, "_check_all_new", lambda model, config: looked_at.append(model))
+    for virtual in (False, "auto"):
+        population.check_known(PopulationConfig(source="chat", clients=10, virtual=virtual))
+    assert looked_at == []
+    population.check_known(PopulationConfig(source="chat", clients=10, virtual=True))
+    assert len(looked_at) == 1

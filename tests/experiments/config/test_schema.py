@@ -4,6 +4,7 @@ import tomllib
 
 import pytest
 
+from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.built_in import preset_names, preset_text
 from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
@@ -151,3 +152,10 @@ def test_automatic_cohorts_use_the_whole_population():
     assert settle(config, 15_007)[0].protocol.clients_per_layer == 1_000
     with pytest.raises(InputError, match="fewer than the 15 layers"):
         settle(config, 14)
+
+
+@pytest.mark.parametrize(
+    ("given", "targets"), [("", ()), ("lol", ("lol",)), (["lol", "brb"], ("lol", "brb"))]
+)
+def test_targets_of_fake_clients_are_one_word_or_several(given, targets):
+    assert AdversaryConfig(targets=given, share=0.1).adversary.targets == targets

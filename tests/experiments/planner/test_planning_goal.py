@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fedhh.experiments.config.schema import Config
+from fedhh.experiments.planner import trial
 from fedhh.experiments.planner.goal import Goal, bytes_of, share_of
+from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.validation import InputError
 
 
@@ -65,3 +68,15 @@ def test_words_to_find_are_held_by_at_least_the_share():
 def test_days_follow_from_rounds_of_any_length():
     assert Goal(local_epsilon=1.0, rounds_per_day=2.0).days_of(15) == 7.5
     assert Goal(local_epsilon=1.0, rounds_per_day=0.5).days_of(15) == 30
+
+
+def test_where_no_local_epsilon_gives_as_much_as_is_allowed_the_largest_is_taken(monkeypatch):
+    def refuses(*_):
+        raise OutOfReachError("none")
+
+    monkeypatch.setattr(trial.Choices, "chosen", refuses)
+    config = Config.model_validate({"population": {"alphabet": "lower"}})
+    found = trial.with_guarantee(config, Goal(central_epsilon=20.0, unit="item"), 200_000)
+    assert found.privacy.local_epsilon == 16.0
+    with pytest.raises(OutOfReachError):
+        trial.with_guarantee(config, Goal(central_epsilon=0.1, unit="item"), 200_000)

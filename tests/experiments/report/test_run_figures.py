@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.report import style
+from fedhh.experiments.report import run_figures, style
 from fedhh.experiments.report.run_figures import figures, plot, plot_run, write_figures
 from fedhh.experiments.report.titles import restyle
 from fedhh.experiments.run import directory as output
@@ -215,3 +216,12 @@ def test_figures_of_a_directory_without_titles_and_of_another_size(directory, tm
         refused = command("plot", str(directory), "--size", size)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert said in refused.stderr
+
+
+def test_counts_have_ticks_at_no_votes_and_at_powers_of_ten_above_the_noise():
+    axes = Figure().subplots()
+    run_figures._count_scales(axes, noise=30.0, largest=2_000.0)
+    assert axes.yaxis.get_majorticklocs().tolist() == [0.0, 10.0, 100.0, 1_000.0, 10_000.0]
+    first, *rest = axes.xaxis.get_majorticklocs().tolist()
+    assert rest == [10.0, 100.0, 1_000.0, 10_000.0]
+    assert first < 0

@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import fedhh
+from fedhh.experiments.config.labels import metric_label
 from fedhh.experiments.report import style
 from fedhh.experiments.report.heat_map import draw_map
 from fedhh.experiments.report.style import FORMATS, png_bytes, save
@@ -258,3 +259,8 @@ def test_a_figure_of_a_command_takes_any_use_case(tmp_path):
             )
     with pytest.raises(InputError, match=r"^Cannot write .*: "):
         plot_ledger(tmp_path / "a.png" / "b.png", title="", curve=curve, spent=None, delta=1e-6)
+
+
+def test_a_metric_of_the_top_words_is_named_as_the_metric_is():
+    assert metric_label("f1_top_500") == "F1 of the top 500"
+    assert metric_label("found_top_1000") == "share found of the top 1,000"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from fedhh.experiments.report.sweep_kind import SweepKind
 from fedhh.experiments.study import kinds, source
 from fedhh.experiments.study.kinds import Registered
 from fedhh.validation import InputError
@@ -268,3 +269,10 @@ def test_figures_of_a_repeated_collection_are_drawn_from_its_tables(made, tmp_pa
     pd.DataFrame({"protocol": [1]}).to_parquet(directory / "losses.parquet")
     with pytest.raises(InputError, match=r"losses\.parquet is damaged"):
         call("plot", directory)
+
+
+def test_a_sweep_is_finished_once_its_results_are_there(tmp_path):
+    sweep = SweepKind()
+    assert sweep.is_finished(tmp_path) is False
+    (tmp_path / "results.parquet").write_bytes(b"PAR1")
+    assert sweep.is_finished(tmp_path) is True
