@@ -91,3 +91,13 @@ def test_lost_words_are_distinguished_by_what_they_lack_and_ordered_by_their_tok
     assert spelling.lost_tokens == 19
     assert spelling.examples == ("пока", "a\0", "looooong", "", "naïve")
     assert spelling.other_symbols == "акоп\0ï"
+
+
+def test_the_first_clients_words_count_as_all_others_do():
+    alone = StoredPopulation.from_rows(
+        name="one", lexicon=Lexicon(words=["lol", "brb"]), clients=np.array([0, 0]),
+        word_ids=np.array([0, 1]), num_clients=1,
+    )  # fmt: skip
+    summary = describe(alone, KnownWords(name="none", words=frozenset()), **SPELLED)
+    assert summary.unknown_words_per_client.p50 == summary.unknown_words_per_client.max == 2
+    assert summary.tokens_per_client.max == 2

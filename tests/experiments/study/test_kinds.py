@@ -276,3 +276,7 @@ def test_a_sweep_is_finished_once_its_results_are_there(tmp_path):
     assert sweep.is_finished(tmp_path) is False
     (tmp_path / "results.parquet").write_bytes(b"PAR1")
     assert sweep.is_finished(tmp_path) is True
+
+
+def test_a_user_who_asks_nothing_special_gets_the_main_table_and_twenty_words():
+    assert vars(kinds.Asked()) == {"everything": False, "words": 20, "second_opinion": False}
