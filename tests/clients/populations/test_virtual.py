@@ -147,7 +147,7 @@ GROUPS = {"clients_per_layer": 200, "length": 10, "max_items": 20, "keep": 20}
 
 
 @pytest.mark.slow(
-    "tests/clients/answers/test_blind.py::test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are"
+    "tests/questions/answers/test_blind.py::test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are"
 )
 @pytest.mark.parametrize(
     "protocol",
