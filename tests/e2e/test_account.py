@@ -364,3 +364,9 @@ def test_a_number_below_the_lower_bound_ends_the_command(fedhh, monkeypatch):
     assert (code, out) == (1, "")
     assert "RefutedClaimError" in err
     assert "clones, slots" in err
+
+
+def test_a_plan_is_that_of_a_preset_or_of_numbers_and_never_both(fedhh):
+    code, _, said = fedhh("account", *PLAN, "--preset", "small", "--layers", "2")
+    assert code == 2
+    assert "got both; change a preset's" in said

@@ -24,6 +24,7 @@ from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.testing.statistics import ALPHA, distribution_p_value
+from fedhh.validation import InputError
 from tests.thinned import thinned
 
 DRAWS = 5_000
@@ -249,3 +250,9 @@ def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
 )
 def test_the_left_half_of_a_range_is_the_largest_power_of_two_below_it(size, left):
     assert left_size.py_func(size) == left
+
+
+def test_a_domain_of_as_many_values_as_kernels_number_is_the_largest():
+    assert SubsetSelection(epsilon=8.0, domain_size=2**32 - 1).d >= 1
+    with pytest.raises(InputError, match="domain_size <= 4294967295"):
+        SubsetSelection(epsilon=8.0, domain_size=2**32)

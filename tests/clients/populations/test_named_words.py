@@ -55,5 +55,5 @@ def test_a_list_of_another_language_than_wordfreqs_is_refused():
 
 def test_too_few_known_words_are_refused():
     few = KnownWords(name="few", words=frozenset(["merhaba", "istanbul"]), language="tr")
-    with pytest.raises(InputError, match=r"at least 1,000 known words .* got 2 in few; set popul"):
+    with pytest.raises(InputError, match=r"words of at least 3 symbols .*got 2 in few; set popul"):
         named_words(few)

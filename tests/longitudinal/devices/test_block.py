@@ -18,11 +18,13 @@ from fedhh.longitudinal.devices.model import (
     DeviceUseCase,
     EventDistribution,
 )
+from fedhh.longitudinal.devices.worker import FragmentRecordMaker
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.records import OracleRecords
+from fedhh.longitudinal.records import FragmentRecords, OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError
+from tests import questions_of_each_kind as ask
 
 FORM = OracleRecords(spec=OracleSpec(name="grr", epsilon=1.0), domain_size=2)
 
@@ -238,3 +240,10 @@ def test_distributions_are_checked():
         EventDistribution(mean=1, spread=1, weights=np.ones(2), words=["a"])
     with pytest.raises(InputError, match="hours"):
         Delay(hours=-1)
+
+
+def test_a_word_that_the_alphabet_cannot_spell_is_named():
+    form = FragmentRecords(question=ask.records())
+    assert FragmentRecordMaker(form, ["abc", "fed"]) is not None
+    with pytest.raises(InputError, match="got 'xyz'"):
+        FragmentRecordMaker(form, ["abc", "xyz", "fed"])
