@@ -212,7 +212,7 @@ def chooses_with(fewest, votes):
     return None if sum(votes) >= fewest else (40, ALIKE[sum(votes) % 2])
 
 
-@pytest.mark.parametrize("holders", [0, 1, 2])
+@pytest.mark.parametrize("holders", thinned([1, 0, 2]))
 def test_whatever_votes_decide_about_later_rounds_a_p_value_is_at_least_uniform(holders):
     limits = Limits.of(ALIKE)
     worst = 0.0

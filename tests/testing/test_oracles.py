@@ -12,6 +12,7 @@ import pytest
 from fedhh.oracles import GeneralizedRandomizedResponse as Grr
 from fedhh.oracles import Identity, OptimizedUnaryEncoding
 from fedhh.testing import ConformanceError, check_oracle, oracle_checks
+from tests.thinned import thinned
 from tests.wrong_oracles import KeepsItsValueTooOften
 
 
@@ -152,7 +153,7 @@ class LessNoiseWithLessEpsilon(Grr):
         return super().variance(count, num_reports) * (self.epsilon / 2) ** 9
 
 
-@pytest.mark.parametrize("kind", [Grr, OptimizedUnaryEncoding])
+@pytest.mark.parametrize("kind", thinned([Grr, OptimizedUnaryEncoding]))
 def test_a_right_oracle_passes_on_two_values(kind):
     check_oracle(kind, cases=[(1.0, 2)])
 
@@ -251,11 +252,19 @@ def test_a_report_listed_twice_is_found():
     assert "5 reports, of which 4 are different" in found["reports_of_the_space_are_distinct"]
 
 
+def failure(oracle, name: str) -> str:
+    """What one check says of an oracle."""
+    (check,) = (each for each in oracle_checks(oracle) if each.name == name)
+    with pytest.raises(ConformanceError) as found:
+        check(oracle, seed=11)
+    return str(found.value)
+
+
 def test_a_failure_names_the_check_the_oracle_the_value_and_the_bound():
-    message = failures(StatesHalfItsVariance(epsilon=2.0, domain_size=4))["variance_is_exact"]
+    message = failure(StatesHalfItsVariance(epsilon=2.0, domain_size=4), "variance_is_exact")
     assert message.startswith("variance_is_exact: StatesHalfItsVariance(epsilon=2.0, domain_size=4")
     assert "of true counts [1 0 2 0] have the variances" in message
-    message = failures(UnderstatesItsEpsilon(epsilon=2.0, domain_size=4))["epsilon_is_exact"]
+    message = failure(UnderstatesItsEpsilon(epsilon=2.0, domain_size=4), "epsilon_is_exact")
     assert "is 2.2" in message
     assert "expected the stated epsilon=2.0" in message
 

@@ -98,6 +98,7 @@ def test_figures_say_the_protocol_and_its_epsilons():
     assert title.count("seed 0") == 1
 
 
+@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
     assert axes.get_ylabel() == "estimated contributors ± 2 std. errors"
