@@ -190,7 +190,7 @@ def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_threshold
     assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow("::test_a_figure_of_estimates_says_whom_they_count")
+@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
 def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
         note = drawn.get_supxlabel().replace("\n", " ")
