@@ -62,7 +62,8 @@ def test_the_page_of_commands_has_every_option_with_its_default():
     page = commands.page()
     assert "## fedhh account plan" in page
     formats = "`table`, `json`, `csv`, `markdown`, `latex`"
-    assert f"| `--format` | {formats} | `table` | How to print the result. |" in page
+    listed = "table, json, csv, markdown or latex"
+    assert f"| `--format` | {formats} | `table` | Print as {listed}. |" in page
     assert "| `RESULTS` | path | required |" not in page
     assert "| `--days` | integer | `365` | Days of the device, from opt-in. |" in page
 
