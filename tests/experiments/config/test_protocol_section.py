@@ -113,7 +113,7 @@ def test_the_json_schema_has_every_protocol_with_bounds_and_texts():
         for each in schema["$defs"].values()
         if "const" in each["properties"].get("name", {})
     }
-    assert set(tables) == set(CLASSES)
+    assert set(tables) >= set(CLASSES)  # and those of whatever plug-ins are installed
     depth = tables["ldp-triehh"]["depth"]
     assert (depth["minimum"], depth["default"]) == (1, 15)
     assert depth["description"].startswith("D, layers per pass")

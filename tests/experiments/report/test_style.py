@@ -18,7 +18,8 @@ from fedhh.experiments.report.style import (
 )
 from fedhh.experiments.report.sweep_lines import draw_metric
 from fedhh.experiments.sweep.columns import Layout
-from fedhh.server.registry import protocol_class, protocol_names
+from fedhh.server.registry import PROTOCOLS as BUILT_IN
+from fedhh.server.registry import protocol_class
 
 EPSILON = "privacy.local_epsilon"
 
@@ -34,7 +35,7 @@ def results(*protocols: str) -> pd.DataFrame:
 
 
 def test_every_protocol_has_a_color_of_its_own_by_name_and_title():
-    colors = {name: protocol_color(name) for name in protocol_names()}
+    colors = {name: protocol_color(name) for name in BUILT_IN}
     assert None not in colors.values()
     assert len(set(colors.values())) == len(colors) == len(PROTOCOLS)
     for name, color in colors.items():
