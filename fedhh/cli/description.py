@@ -176,4 +176,4 @@ def _part(number: int, of: int) -> str:
 
 
 def _spread(spread: Spread) -> str:
-    return f"{spread.p50:,.0f} in the median, {spread.p95:,.0f} at 95 %, {spread.max:,} at most"
+    return f"{spread.p50:,.0f} in the median, {spread.p95:,.0f} at 95%, {spread.max:,} at most"

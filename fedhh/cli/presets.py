@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -64,17 +65,20 @@ def list_presets(
 
 
 def _print_lines(found: Sequence[Preset]) -> None:
-    """Print a heading for each command, and below it a line for each of its presets."""
-    widest = max(len(each.name) for each in found)
+    """Print a heading for each command, and below it each of its presets, within 80 columns."""
     command = ""
     for each in found:
         if each.command != command:
             command = each.command
             typer.echo(f"{command} --preset")
         mark = "" if each.basis == "measured" else "*"
-        cost = f"{each.clients:,} clients, {_time(each.seconds)}{mark}"
-        typer.echo(f"  {each.name:<{widest}}  {cost:<29}{each.what}")
-    typer.echo(f"{_NOTE} *: derived.")
+        typer.echo(f"  {each.name}  {each.clients:,} clients, {_time(each.seconds)}{mark}")
+        typer.echo(_wrapped(each.what, indent=6))
+    typer.echo(_wrapped(f"{_NOTE} *: derived.", indent=0))
+
+
+def _wrapped(text: str, *, indent: int) -> str:
+    return textwrap.fill(text, 80, initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 
 def _time(seconds: int) -> str:

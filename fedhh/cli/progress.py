@@ -139,7 +139,7 @@ class LiveProgress(Callbacks):
         task = self._bar.tasks[0]
         parts = [self._text]
         if task.total is not None:
-            parts.append(f"{task.percentage:.0f} %")
+            parts.append(f"{task.percentage:.0f}%")
         if self._is_of_units and self._running:
             parts.append(f"{len(self._running)} running")
         parts.append(f"{duration(task.elapsed)} so far")
@@ -173,7 +173,7 @@ class _Bar(Progress):
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f} %", markup=False),
+            TextColumn("{task.percentage:>3.0f}%", markup=False),
             TimeElapsedColumn(),
             _LeftColumn(shown),
             console=shown.console,

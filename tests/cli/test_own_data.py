@@ -149,7 +149,7 @@ def test_a_description_speaks_of_labels_and_percents(chat, command):
     assert done.returncode == 0, done.stderr
     said = whole(done.stdout)
     assert " new words typed that can be spelled 1,200 (50.0%) " in said
-    assert " distinct words of a user 2 in the median, 2 at 95 %, 2 at most " in said
+    assert " distinct words of a user 2 in the median, 2 at 95%, 2 at most " in said
     assert " tokens that are no words 1,200 (33.3%) " in said
     assert "such as '\U0001f602')" in said
     assert "_" not in said.partition("Verdict")[0]

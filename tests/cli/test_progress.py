@@ -68,15 +68,15 @@ def test_units_have_a_share_and_phases_stand_in_their_place(terminal):
         progress.advance(10)
         progress.finish("day 1", 1)
         assert "1 of 4 days" in shown(progress)
-        assert "25 %" in shown(progress)
-        assert progress.line().startswith("1 of 4 days, 25 %, 0:00:0")
+        assert "25%" in shown(progress)
+        assert progress.line().startswith("1 of 4 days, 25%, 0:00:0")
         progress.phase("publishing \x1bemoji (1 of 6)")
         assert "publishing \\x1bemoji (1 of 6)" in shown(progress)
         assert "days" not in shown(progress)
-        assert "25 %" not in shown(progress)
+        assert "25%" not in shown(progress)
         progress.advance(10)
         assert "1 of 4 days" in shown(progress)
-        assert "50 %" in shown(progress)
+        assert "50%" in shown(progress)
 
 
 def test_units_at_the_same_time_are_named_and_a_note_follows(terminal):
@@ -106,7 +106,7 @@ def test_a_phase_of_known_length_has_its_own_share():
     population = VirtualPopulation("keyboard60d", 20_000, seed=0)
     with Recording(SafeConsole(file=io.StringIO())) as progress:
         population.count(lambda done, of: progress.phase("counting true words", done, of))
-        assert progress.line().startswith("counting true words, 100 %, ")
+        assert progress.line().startswith("counting true words, 100%, ")
     assert heard[0] == (0, 20_000)
     assert heard[-1] == (20_000, 20_000)
     assert sorted(heard) == heard
@@ -141,7 +141,7 @@ def test_a_run_tells_its_rounds():
         protocol = Hostile(clients_per_layer=600)
         simulate(protocol, population, seed=0, callbacks=[progress, recorded])
         line = progress.line()
-    assert line.startswith(r"[/]\x1b[2J: 1 of 1 rounds, 100 %, ")
+    assert line.startswith(r"[/]\x1b[2J: 1 of 1 rounds, 100%, ")
     assert recorded.all == ["0 of 1 rounds", "pass 1/1 layer 1/1"]
 
 

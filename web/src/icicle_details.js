@@ -37,7 +37,7 @@ export function detailsOf(node, { trie, layers, validates }) {
         .../** @type {[string, string][]} */ (Number.isFinite(node.fakeVotes) ? [["votes of fake clients", fakeShare(node)]] : []),
         ...(layer ? deciding(node, layer, trie) : []),
         ["z", number(Number.isFinite(node.z) ? node.z : node.z > 0 ? "inf" : "-inf")],
-        ["estimated contributions in the cohort", `${number(Math.round(node.estimate))} (95 %: ${number(Math.round(low))} to ${number(Math.round(high))})`],
+        ["estimated contributions in the cohort", `${number(Math.round(node.estimate))} (95%: ${number(Math.round(low))} to ${number(Math.round(high))})`],
         ["contributions per client asked", perClient(node.share)],
         [node.isWord ? "true clients" : "true clients, counted once for each of their words", truth],
       ]),

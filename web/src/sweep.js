@@ -23,12 +23,12 @@ import { rowsOf } from "./data.js";
  * @property {string} title
  */
 
-/** 97.5 % points of Student's t, by degrees of freedom from 1. */
+/** 97.5% points of Student's t, by degrees of freedom from 1. */
 const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042];
 
 /**
  * Return a mean over seeds with its interval, by the rule of the package's own tables: Student's
- * 95 % interval from three seeds on, the two values of two, none of one; a share's is cut.
+ * 95% interval from three seeds on, the two values of two, none of one; a share's is cut.
  * @param {number[]} values
  * @param {boolean} share
  */
@@ -45,7 +45,7 @@ export function interval(values, share) {
 
 const LOCAL = "privacy.local_epsilon";
 
-const READ = "Each point is a mean over seeds, with Student's 95 % interval from three seeds on, and the two values of two. Point at one for its numbers; click it, or choose it with Tab and Enter, for its runs.";
+const READ = "Each point is a mean over seeds, with Student's 95% interval from three seeds on, and the two values of two. Point at one for its numbers; click it, or choose it with Tab and Enter, for its runs.";
 
 export class SweepView {
   /** @param {SweepManifest} page */

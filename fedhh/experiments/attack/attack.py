@@ -100,7 +100,7 @@ class Resistance:
             clients: Honest clients.
             strategy: How fake clients go about it.
             num_targets: Words that they push together.
-            needed: By chance, the number of fake clients with the ends of its 95 % interval;
+            needed: By chance, the number of fake clients with the ends of its 95% interval;
                 null if it is more than ``most``.
             most: The largest number that was tried or allowed.
             coverage: Of honest words in the last run.
@@ -163,7 +163,7 @@ class AttackResult:
             rows=tuple(rows),
             note=(
                 f"Fake clients in all rounds together that push {_words(self.each)}, "
-                "with the central 95 % of the posterior of a probit in their logarithm. "
+                "with the central 95% of the posterior of a probit in their logarithm. "
                 f"Strategy: {', '.join(dict.fromkeys(one.strategy for one in self.each))}."
             ),
             labels=1 + len(paths),

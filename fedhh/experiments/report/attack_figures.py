@@ -23,7 +23,7 @@ from fedhh.experiments.report.titles import put_heading, put_note
 _SIZE = (7.6, 4.4)
 _NOTE = (
     "Points: share of targets found, each pushed by its own fake clients. Lines: posterior mean of "
-    "a probit in their logarithm. Dotted: one half and 95 %."
+    "a probit in their logarithm. Dotted: one half and 95%."
 )
 
 

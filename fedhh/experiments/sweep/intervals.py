@@ -1,6 +1,6 @@
 """Means over seeds with their intervals; the numbers of tables and figures come from here.
 
-The rule: from three seeds on, an interval is Student's 95 % t interval of the mean. That of two
+The rule: from three seeds on, an interval is Student's 95% t interval of the mean. That of two
 would reach 12.7 standard errors to either side, so their own two values stand in its place. One
 seed has none.
 """
@@ -19,7 +19,7 @@ from fedhh.experiments.config.labels import is_share
 from fedhh.validation import InputError
 
 LEVEL = 0.95
-STATEMENT = "95 % t interval over seeds"
+STATEMENT = "95% t interval over seeds"
 FEWEST_FOR_T = 3
 SAMPLER = "protocol.sampler"
 GAIN = "sampling_gain"
@@ -103,11 +103,11 @@ def interval_text(counts: Iterable[int], *, mean: str = "mean and") -> str:
     """Return what the numbers over some seeds are; the rule is the module's.
 
     >>> interval_text([3, 3])
-    'mean and 95 % t interval over seeds (3)'
+    'mean and 95% t interval over seeds (3)'
     >>> interval_text([2, 2])
     'mean and range of 2 seeds'
     >>> interval_text([2, 3], mean="mean ± half the")
-    'mean ± half the 95 % t interval over seeds (2 to 3; of 2, half their range)'
+    'mean ± half the 95% t interval over seeds (2 to 3; of 2, half their range)'
     >>> interval_text([1])
     'one seed, so no interval'
     """

@@ -102,7 +102,7 @@ def plot_repeated(collected: Collected, folder: Path, *, look: Look | None = Non
 def draw_days(collected: Collected) -> Figure:
     """Return days until a new word is found against how many people use it.
 
-    One panel for each yearly loss, one line for each protocol: the median with its 95 % interval;
+    One panel for each yearly loss, one line for each protocol: the median with its 95% interval;
     in the band above, classes of which half was not found.
     """
     groups, labels, tables = collected.panels, collected.labels, collected.tables
@@ -119,7 +119,7 @@ def draw_days(collected: Collected) -> Figure:
                 _draw_line(axes, collected, labels, rows, number)
             _set_axes(axes, collected, bounds, [int(counts[b]) for b in bounds])
             name_panel(axes, _loss_title(cases, tables["losses"]), size=10)
-        panels[0].set_ylabel("days until found (median, 95 % interval)")
+        panels[0].set_ylabel("days until found (median, 95% interval)")
         _put_below(
             figure, panels[0], wrapped(_note(collected), figure.get_figwidth() - 0.4, size=8)
         )

@@ -237,7 +237,7 @@ def longitudinal_table(outcome: Outcome, tables: dict[str, pd.DataFrame]) -> Tex
             "has the optimal composition, and any 365 days in a row. False: words that no device "
             "typed when they were published. Coverage: of what was typed in the last period. The "
             "rest, by how many people in 1,000 use a word at its best: median days from the first "
-            f"period in which {bounds[0]:g} in 1,000 do, with a 95 % interval (Kaplan and Meier "
+            f"period in which {bounds[0]:g} in 1,000 do, with a 95% interval (Kaplan and Meier "
             "1958; from: it has no upper end), and how many of the words were never found; no "
             "median: fewer than half were found."
         ),

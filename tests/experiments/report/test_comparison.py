@@ -91,7 +91,7 @@ def test_few_seeds_have_their_range_or_no_interval():
     assert rows_of(one)["coverage"] == ("50.0%", "20.0%")
     three = comparison_table(results(), DESCRIPTION)
     assert three.columns == ("", "A", "B")
-    assert "95 % t interval over seeds (3)" in three.note
+    assert "95% t interval over seeds (3)" in three.note
     assert "delta 1e-10" in three.note
 
 

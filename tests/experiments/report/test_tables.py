@@ -122,7 +122,7 @@ def test_every_cell_has_a_row_that_says_what_it_is(tmp_path, text, columns, rows
     table = make_table("summary", made(tmp_path / "a", text))
     assert table.columns == (*columns, "coverage", "precision", "words")
     assert [(*row[:2], row[2].split()[0]) for row in table.rows] == rows
-    assert table.note.startswith("Mean ± half the 95 % t interval over seeds (3). ")
+    assert table.note.startswith("Mean ± half the 95% t interval over seeds (3). ")
 
 
 def test_a_metric_that_a_setting_lacks_is_a_dash_in_its_own_row(tmp_path):
@@ -301,13 +301,13 @@ def test_notes_and_captions_say_how_many_cells_failed_and_how_many_seeds_are_lef
     directory = made(tmp_path / "a", EPSILONS, fails=fails)
     note = "2 cells failed and are left out"
     shown = make_table("summary", directory).note
-    assert shown.startswith("Mean ± half the 95 % t interval over seeds (1 to 3). ")
+    assert shown.startswith("Mean ± half the 95% t interval over seeds (1 to 3). ")
     assert shown.endswith(f" {note}.")
     table, description = read_labeled_results(directory)
     assert description["failed"] == 2
     layout = Layout(x=EPSILON, by=())
     figure = draw_metric(table, layout, "coverage", title="t", failed=description["failed"])
-    assert figure.get_supxlabel() == f"mean and 95 % t interval over seeds (1 to 3); {note}"
+    assert figure.get_supxlabel() == f"mean and 95% t interval over seeds (1 to 3); {note}"
     two = draw_metric(table[table["seed"] < 2], layout, "coverage", title="t")
     assert two.get_supxlabel() == "mean and range of 2 seeds; of 1, none"
 

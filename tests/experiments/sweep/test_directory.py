@@ -286,7 +286,7 @@ def test_lines_are_means_and_their_note_names_interval_and_seeds(tmp_path):
     expected = rows[rows[SAMPLER] == "random"].groupby(EPSILON)["coverage"].mean()
     assert random.get_ydata() == pytest.approx(expected.to_numpy())
     assert (greedy.get_label(), random.get_label()) == ("greedy", "random")
-    assert figure._supxlabel.get_text() == "mean and 95 % t interval over seeds (3)"
+    assert figure._supxlabel.get_text() == "mean and 95% t interval over seeds (3)"
 
 
 def test_cells_next_to_the_grid_are_a_line_across(tmp_path):
