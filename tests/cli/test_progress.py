@@ -193,6 +193,6 @@ def test_what_an_experiment_checks_is_shown_like_its_units(monkeypatch, tmp_path
 
     monkeypatch.setattr(experiment, "LiveProgress", Shown)
     experiment.run_experiment(Request(source=file), dry_run=True)
-    assert [line.split(" %")[0] for line in lines] == [
+    assert [line.split("%")[0] for line in lines] == [
         "choosing each cell's epsilon, 0", "choosing each cell's epsilon, 50",
     ]  # fmt: skip
