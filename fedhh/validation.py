@@ -18,6 +18,9 @@ LARGEST_EPSILON = 1e9
 
 _LONGEST_SHOWN = 120
 
+_MOST_NAMES = 32
+"""Names that a message lists: of more, the nearest ones."""
+
 
 class InputError(ValueError):
     r"""Input that a caller can mend; the command line prints its message and exits with 2.
@@ -164,10 +167,12 @@ def require_choice(choices: Iterable[str], **values: str) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the tail of an error message: the nearest known word, and all of them."""
+    """Return the tail of an error message: the nearest known word, and all that are few enough."""
     names = sorted(known)
     # Nobody mistypes that much, and comparing takes a time that grows with the word.
     word = word[:_LONGEST_SHOWN]
     near = difflib.get_close_matches(word, names, n=1)
+    if near and len(names) > _MOST_NAMES:
+        return f"; did you mean {near[0]!r}? One of {len(names)} names."
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"{hint} Known: {', '.join(names)}."

@@ -244,7 +244,7 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
             (["--config", "absent.toml"], "absent.toml"),
             (["--config", "a.toml", "--preset", "b"], "choose one"),
             (["--data", "absent.csv"], "absent.csv"),
-            (["--metric", "recal"], "Unknown metric 'recal'; did you mean 'recall'? Known: "),
+            (["--metric", "recal"], "Unknown metric 'recal'; did you mean 'recall'? One of "),
             (["--rows", "seeds"], "Known: metric, privacy.local_epsilon, protocol."),
             (["--resume"], "Expected --out DIR with --resume"),
             (["field-quick", "--set", "sweep.protocols.x.name=zz"], "Unknown protocol 'zz'"),

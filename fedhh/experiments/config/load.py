@@ -198,7 +198,11 @@ def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: s
     path = ".".join(str(part) for part in (prefix, *first["loc"]) if part != "")
     if first["type"] == "extra_forbidden":
         unknown = str(first["loc"][-1])
-        if len(first["loc"]) == 1 and section is Config and (homes := _sections_with(unknown)):
+        # A setting of another protocol is no setting of this one.
+        homes = [
+            home for home in _sections_with(unknown) if not (prefix and home.startswith(PROTOCOL))
+        ]
+        if homes:
             return f"unknown key {path}; did you mean {' or '.join(homes)}?"
         return f"unknown key {path}{did_you_mean(unknown, _keys_beside(first['loc'], section))}"
     expected = first["msg"].removeprefix("Input should be ")
@@ -209,11 +213,12 @@ def _sections_with(key: str) -> list[str]:
     others = (name for name in Config.model_fields if name not in (PROTOCOL, BASELINE))
     sections = {name: [table_in(Config.model_fields[name].annotation)] for name in others}
     sections[PROTOCOL] = list(known_sections().values())
-    return [
+    below = [
         f"{name}.{key}"
         for name, models in sections.items()
         if any(key in getattr(model, "model_fields", ()) for model in models)
     ]
+    return [key, *below] if key in Config.model_fields else below
 
 
 def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str]:

@@ -31,6 +31,8 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
         ("eta_max=3", "unknown key eta_max; did you mean protocol.eta_max?"),
         ("local_epsilon=3", "unknown key local_epsilon; did you mean privacy.local_epsilon?"),
         ("word_hashes=3", "unknown key word_hashes; did you mean protocol.word_hashes?"),
+        ("protocol.local_epsilon=3", "protocol.local_epsilon; did you mean privacy.local_epsilon?"),
+        ("population.seed=3", "unknown key population.seed; did you mean seed?"),
         ("protocl.eta_max=3", "unknown key protocl; did you mean 'protocol'?"),
         ("baseline.0.eta_max=0", "baseline.0.eta_max = 0: expected greater than or equal to 1"),
         ("baseline.0.eta_max=true", "baseline.0.eta_max = true: expected a valid integer"),
