@@ -51,7 +51,7 @@ def test_the_list_is_printed_in_every_format(command):
     assert max(map(len, lines)) <= 80
     text = " ".join(line.strip() for line in lines)
     for each in records:
-        (line,) = (line for line in lines if line.split()[0] == each["name"])
+        (line,) = (line for line in lines if line.startswith(f"  {each['name']}  "))
         assert f" {each['clients']:,} clients, " in line
         assert f"{line.strip()} {each['what']}" in text
         assert line.endswith("*") == (each["basis"] == "derived")
