@@ -19,7 +19,7 @@ LARGEST_EPSILON = 1e9
 _LONGEST_SHOWN = 120
 
 _MOST_NAMES = 32
-"""Names that a message lists: of more, the nearest ones."""
+"""Names that a message still lists beside the nearest one."""
 
 
 class InputError(ValueError):
@@ -167,7 +167,10 @@ def require_choice(choices: Iterable[str], **values: str) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the tail of an error message: the nearest known word, and all that are few enough."""
+    """Return the tail of an error message: the nearest known word, and all words.
+
+    Where they are many and one is near, their number stands for them.
+    """
     names = sorted(known)
     # Nobody mistypes that much, and comparing takes a time that grows with the word.
     word = word[:_LONGEST_SHOWN]

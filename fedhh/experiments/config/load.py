@@ -199,26 +199,26 @@ def explain(error: ValidationError, section: type[BaseModel] = Config, prefix: s
     if first["type"] == "extra_forbidden":
         unknown = str(first["loc"][-1])
         # A setting of another protocol is no setting of this one.
-        homes = [
-            home for home in _sections_with(unknown) if not (prefix and home.startswith(PROTOCOL))
-        ]
-        if homes:
+        of_protocols = not issubclass(section, ProtocolSection)
+        if homes := _sections_with(unknown, of_protocols=of_protocols):
             return f"unknown key {path}; did you mean {' or '.join(homes)}?"
         return f"unknown key {path}{did_you_mean(unknown, _keys_beside(first['loc'], section))}"
     expected = first["msg"].removeprefix("Input should be ")
     return f"{path} = {literal(first['input'])}: expected {expected}."
 
 
-def _sections_with(key: str) -> list[str]:
+def _sections_with(key: str, *, of_protocols: bool) -> list[str]:
+    """Return the paths of a configuration that end in a key, those of protocols if asked for."""
     others = (name for name in Config.model_fields if name not in (PROTOCOL, BASELINE))
     sections = {name: [table_in(Config.model_fields[name].annotation)] for name in others}
-    sections[PROTOCOL] = list(known_sections().values())
-    below = [
+    if of_protocols:
+        sections[PROTOCOL] = list(known_sections().values())
+    at_top = [key] if key in Config.model_fields else []
+    return at_top + [
         f"{name}.{key}"
         for name, models in sections.items()
         if any(key in getattr(model, "model_fields", ()) for model in models)
     ]
-    return [key, *below] if key in Config.model_fields else below
 
 
 def _keys_beside(loc: Sequence[str | int], section: type[BaseModel]) -> list[str]:

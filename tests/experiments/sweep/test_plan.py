@@ -147,6 +147,7 @@ def test_cells_that_repeat_are_an_error_unless_a_rule_skips_them():
     ("sweep", "message"),
     [
         ("seds = 3", "unknown key sweep.seds; did you mean 'seeds'?"),
+        ("eta_max = 3", "unknown key sweep.eta_max; did you mean protocol.eta_max?"),
         ("seeds = 0", "sweep.seeds = 0: expected greater than or equal to 1"),
         ('skip = ["too-few"]', "unknown rule 'too-few' in sweep.skip; did you mean"),
         ("[sweep.axes]\nprotocol.eta_maxx = [1]", "did you mean 'eta_max'?"),
