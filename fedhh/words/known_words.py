@@ -12,7 +12,7 @@ import gzip
 import hashlib
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -133,29 +133,34 @@ def wordfreq_head(language: str, share: float = KNOWN_SHARE) -> KnownWords:
     import wordfreq  # Only some runs need it, and it takes a while.
 
     require_between(0, 1, share=share)
-    listed = [
-        (word, 10 ** (-centibels / 100))
-        for centibels, words in enumerate(wordfreq.get_frequency_list(language, wordlist="best"))
-        for word in sorted(words)
-        if _is_word(word)
+    by_frequency = [
+        sorted(filter(_is_word, words))
+        for words in wordfreq.get_frequency_list(language, wordlist="best")
     ]
-    sums = np.cumsum([frequency for _, frequency in listed])
-    head = listed[: np.searchsorted(sums, share * sums[-1]) + 1]
+    frequencies = [10 ** (-centibels / 100) for centibels in range(len(by_frequency))]
+    sums = np.cumsum(np.repeat(frequencies, list(map(len, by_frequency))))
+    size = int(np.searchsorted(sums, share * sums[-1])) + 1
+    head: list[str] = []
     letters: defaultdict[str, float] = defaultdict(float)
-    for word, frequency in head:
-        for script in map(_script, word):
-            letters[script] += frequency
+    for words, frequency in zip(by_frequency, frequencies, strict=True):
+        added = words[: size - len(head)]
+        head += added
+        for symbol, times in Counter("".join(added)).items():
+            letters[_script(symbol)] += times * frequency
     least = _LEAST_OF_LETTERS * (sum(letters.values()) - letters[""])
-    usual = {script for script, often in letters.items() if often >= least} | {""}
-    words = (word for word, _ in head if usual.issuperset(map(_script, word)))
+    rare = {script for script, often in letters.items() if often < least} - {""}
+    unusual = {symbol for symbol in set("".join(head)) if _script(symbol) in rare}
+    text = "\n".join(filter(unusual.isdisjoint, head))
     return KnownWords(
         name=language,
-        words=frozenset(normalised(word, language) for word in words),
+        words=frozenset(normalised(text, language).split("\n")),
         language=language,
     )
 
 
 def _is_word(word: str) -> bool:
+    if word.isalpha():
+        return True
     kinds = set(map(_kind, word))
     return "L" in kinds and "N" not in kinds
 

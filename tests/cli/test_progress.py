@@ -181,9 +181,16 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
     ]  # fmt: skip
 
 
-def test_what_an_experiment_checks_is_shown_like_its_units(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        ("item_central_epsilon = [1, 2]", "choosing each cell's epsilon"),
+        ('"protocol.eta_max" = [20, 30]', "checking each cell"),
+    ],
+)
+def test_what_an_experiment_checks_is_shown_like_its_units(monkeypatch, tmp_path, axis, said):
     file = tmp_path / "equal.toml"
-    file.write_text(SWEEP.replace('"protocol.eta_max" = [20, 30]', "item_central_epsilon = [1, 2]"))
+    file.write_text(SWEEP.replace('"protocol.eta_max" = [20, 30]', axis))
     lines = []
 
     class Shown(LiveProgress):
@@ -193,6 +200,4 @@ def test_what_an_experiment_checks_is_shown_like_its_units(monkeypatch, tmp_path
 
     monkeypatch.setattr(experiment, "LiveProgress", Shown)
     experiment.run_experiment(Request(source=file), dry_run=True)
-    assert [line.split("%")[0] for line in lines] == [
-        "choosing each cell's epsilon, 0", "choosing each cell's epsilon, 50",
-    ]  # fmt: skip
+    assert [line.split("%")[0] for line in lines] == [f"{said}, 0", f"{said}, 50"]

@@ -7,6 +7,8 @@ words is a release of their data that no guarantee covers, and a run that does s
 
 from __future__ import annotations
 
+import functools
+import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -49,6 +51,9 @@ CLOSED_DOMAIN = (
 _BESIDE_LETTERS = "0123456789'-"
 """What people type in words, and lists of a language's words have not: as in "lower"."""
 
+_AT_ONCE = 10_000
+"""Words that are looked through at once."""
+
 _ALPHABET_STAND_IN = "lower"
 _CANDIDATES_STAND_IN = 2
 
@@ -65,17 +70,15 @@ def settle_public(population: PopulationConfig) -> PopulationConfig:
     if population.alphabet != AUTO:
         return population
     if source:
-        words: Iterable[str] = _lines(Path(source), "symbols")
-    elif population.known == "none":
+        return _settled(population, _lines(Path(source), "symbols"), source)
+    if population.known == "none":
         raise InputError(
             f'population.alphabet = "{AUTO}": expected population.alphabet_source or a list of '
             "known words to take the symbols from, got none; name a public file, or set "
             f'"{FROM_DATA}", which is not private.'
         )
-    else:
-        known = load_known(population.known, population.language)
-        words = known.words if known.language == ENGLISH else (*known.words, _BESIDE_LETTERS)
-    return _settled(population, words, source or population.known)
+    known = load_known(population.known, population.language)
+    return _with_symbols(population, _symbols_of_list(known), population.known)
 
 
 def settle_alphabet(config: Config, population: Population) -> Config:
@@ -122,7 +125,11 @@ def symbols_of(words: Iterable[str]) -> str:
     >>> symbols_of(["ça va", "a\tb"])
     'abvç'
     """
-    found = set().union(*(clusters(nfc(word)) for word in words))
+    found: set[str] = set()
+    rest = iter(words)
+    while some := list(itertools.islice(rest, _AT_ONCE)):
+        # No symbol reaches beyond a line.
+        found.update(clusters(nfc("\n".join(some))))
     return joined(sorted(symbol for symbol in found if _is_symbol(symbol)))
 
 
@@ -171,8 +178,17 @@ def is_closed(config: Config) -> bool:
     return CANDIDATES in asked and config.population.candidates == FROM_DATA
 
 
+@functools.lru_cache(maxsize=32)
+def _symbols_of_list(known: KnownWords) -> str:
+    """Return what people type in words of a list's language; a sweep asks once for each cell."""
+    return symbols_of(known.words if known.language == ENGLISH else (*known.words, _BESIDE_LETTERS))
+
+
 def _settled(population: PopulationConfig, words: Iterable[str], source: str) -> PopulationConfig:
-    symbols = symbols_of(words)
+    return _with_symbols(population, symbols_of(words), source)
+
+
+def _with_symbols(population: PopulationConfig, symbols: str, source: str) -> PopulationConfig:
     if not symbols:
         raise InputError(
             f"Expected words with symbols to make an alphabet of, got none in {source}."

@@ -207,7 +207,7 @@ def parse_sweep(
         origin: Names it in errors.
         num_clients: Returns the size of a configuration's population that is in a file; without
             it, cells on whole files keep "auto" cohorts and are not checked for size.
-        callbacks: Hear how far it is, where an axis of `central_target.TARGETS` takes long.
+        callbacks: Hear how far it is.
 
     Raises:
         InputError: One line about the first thing that is wrong, with the cell it is in.
@@ -228,8 +228,9 @@ def parse_sweep(
     extra = [dict(by_path(settings)) for settings in section.extra]
     compared = {path for group in axes for path in group[0] if NAMES_PROTOCOLS & set(group[0])}
     for number, settings in enumerate([*grid, *extra]):
-        if callbacks is not None and target_of(settings):
-            callbacks.phase("choosing each cell's epsilon", number, len(grid) + len(extra))
+        if callbacks is not None:
+            what = "choosing each cell's epsilon" if target_of(settings) else "checking each cell"
+            callbacks.phase(what, number, len(grid) + len(extra))
         for seed in range(first_seed, first_seed + section.seeds):
             cell = _cell(
                 base,

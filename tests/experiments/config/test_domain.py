@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.config.domain import CLOSED_DOMAIN, NOT_PRIVATE, settle_alphabet
+from fedhh.experiments.config import domain
+from fedhh.experiments.config.domain import (
+    CLOSED_DOMAIN,
+    NOT_PRIVATE,
+    settle_alphabet,
+    symbols_of,
+)
 from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol, settle
@@ -48,6 +54,16 @@ def test_auto_takes_the_symbols_of_the_known_words():
     assert list(config.population.alphabet) == sorted(set(config.population.alphabet))
     assert set("abcdefghijklmnopqrstuvwxyz'") <= set(config.population.alphabet)
     assert config.population.alphabet_source == "scowl70"
+
+
+def test_the_cells_of_a_sweep_look_through_a_list_once(monkeypatch, tmp_path):
+    (tmp_path / "list.txt").write_text("\n".join(["ab"] * 10_000 + ["cd"]))
+    read: list[str] = []
+    monkeypatch.setattr(domain, "symbols_of", lambda words: read.append("") or symbols_of(words))
+    settings = ["population.alphabet=auto", f"population.known={tmp_path / 'list.txt'}"]
+    first, second = (load_config(settings=settings).population.alphabet for _ in range(2))
+    assert first == second == "abcd"
+    assert len(read) == 1
 
 
 def test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points(tmp_path):
