@@ -158,6 +158,7 @@ class Alphabet:
         object.__setattr__(self, "_codes", {s: i + 1 for i, s in enumerate(listed)})
 
     @classmethod
+    @functools.lru_cache(maxsize=64)
     def named(cls, name: str) -> Alphabet:
         """Return ``printable`` or ``lower``; any other text is taken as the symbols themselves."""
         return cls(symbols=NAMED_ALPHABETS.get(name, name))

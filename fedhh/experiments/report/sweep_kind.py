@@ -12,7 +12,6 @@ import pandas as pd
 
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, RUNS
 from fedhh.experiments.config.load import apply_settings, use_data
-from fedhh.experiments.report.explorer.study_page import cell_runs, sweep_page
 from fedhh.experiments.report.tables import (
     TABLES,
     at_one_epsilon,
@@ -158,10 +157,14 @@ class SweepKind(Kind):
         return Drawn(paths=paths, missing=missing)
 
     def page(self, directory: Path) -> PageData:
+        from fedhh.experiments.report.explorer.study_page import sweep_page
+
         return sweep_page(directory)
 
     def opened_from_page(self, directory: Path) -> list[Path]:
         """Return the runs of its cells that stand in directories."""
+        from fedhh.experiments.report.explorer.study_page import cell_runs
+
         return cell_runs(directory)
 
 
