@@ -10,23 +10,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 from hypothesis import settings
-from matplotlib.figure import Figure
 
-from fedhh import plugins
-from fedhh.cli import app as cli
-from fedhh.cli import minute_lines
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.report import style
-from fedhh.testing import LETTERS
-from fedhh.testing import small_population as zipf_population
-from fedhh.words.lexicon import Lexicon
+if TYPE_CHECKING:
+    import typer
 
-__all__ = ["LETTERS", "zipf_population"]
+    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.words.lexicon import Lexicon
+
+# What is heavy is imported by the fixture that uses it: pytest-xdist's main process, which runs no
+# test, reads this file, too, before it starts the others.
 
 # The same examples every time, however slow the machine: a failure is the change's own. In CI also
 # what it takes to see one again elsewhere. `--hypothesis-profile=default` looks for new ones.
@@ -34,7 +30,7 @@ settings.register_profile("stable", derandomize=True, deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "stable")
 
-# Most of what a test loads stays to the end: to look through it less often saves a twentieth.
+# To look for cycles less often saves a twentieth.
 gc.set_threshold(50_000, 20, 100)
 
 SLOW_EXAMPLES = {
@@ -43,6 +39,16 @@ SLOW_EXAMPLES = {
     ),
 }
 """Examples of docstrings that take long, and their siblings."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no cycles among modules and tests, which stay to the end."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,12 +63,16 @@ RAY_CORES = 3
 
 @pytest.fixture(scope="session")
 def population() -> StoredPopulation:
-    return zipf_population(6_000)
+    from fedhh.testing import small_population
+
+    return small_population(6_000)
 
 
 @pytest.fixture(scope="session")
 def virtual_lexicon() -> Lexicon:
     """The words of all virtual populations, which share them as long as somebody has them."""
+    from fedhh.clients.populations.virtual import VirtualPopulation
+
     return VirtualPopulation("chat", 1, seed=0).lexicon
 
 
@@ -74,12 +84,14 @@ def drawn_figures() -> None:
 @functools.cache
 def blank(kind: str) -> bytes:
     """Return the smallest figure of a format."""
+    from matplotlib.figure import Figure
+
     content = io.BytesIO()
     Figure(figsize=(0.1, 0.1)).savefig(content, format=kind)
     return content.getvalue()
 
 
-def save_blank(_: Figure, target: Path, kind: str) -> None:
+def save_blank(_: Any, target: Path, kind: str) -> None:
     target.write_bytes(blank(kind))
 
 
@@ -90,12 +102,16 @@ def command(request, monkeypatch, capfd):
     Its figures are made but left blank in their files, which would take longer than all else;
     those of tests/experiments/report are drawn in full.
     """
+    from fedhh.cli import app as cli
+    from fedhh.cli import minute_lines
+    from fedhh.experiments.report import style
+
     monkeypatch.setattr(style, "DPI", 40)
     if "drawn_figures" not in request.fixturenames:
         monkeypatch.setattr(style, "save", save_blank)
 
     def call(
-        *words: str, cwd: Path | None = None, commands: typer.Typer = cli.app
+        *words: str, cwd: Path | None = None, commands: typer.Typer | None = None
     ) -> subprocess.CompletedProcess[str]:
         if cwd is not None:
             monkeypatch.chdir(cwd)
@@ -105,7 +121,7 @@ def command(request, monkeypatch, capfd):
         # What is printed does not depend on how fast this machine is.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
         with pytest.raises(SystemExit) as end:
-            cli.main(commands)
+            cli.main(commands or cli.app)
         output, complaint = capfd.readouterr()
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
@@ -140,6 +156,8 @@ def once(command, shelf):
 @pytest.fixture
 def own_modules() -> Iterator[None]:
     """Modules from folders are forgotten after the test."""
+    from fedhh import plugins
+
     with plugins.apart():
         yield
 

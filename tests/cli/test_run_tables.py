@@ -19,8 +19,8 @@ from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.known_words import named_list
-from tests.conftest import LETTERS, zipf_population
 
 SEVERAL_ROUNDS = "An estimate below 0 is of the validation round's votes alone; z and the test"
 UNBIASED = "Estimates are unbiased and not cut at 0"
@@ -34,7 +34,7 @@ VALIDATED = replace(LDP, false_discovery_rate=0.05)
 
 @functools.cache
 def run_of(protocol) -> RunResult:
-    return simulate(protocol, zipf_population(3_000), seed=4)
+    return simulate(protocol, small_population(3_000), seed=4)
 
 
 def whole(result: RunResult):

@@ -24,13 +24,13 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.known_words import named_list
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
-POPULATION = zipf_population(6_000)
+POPULATION = small_population(6_000)
 DEVICES = Devices(check_in="papaya", eligible=0.7, dropout=0.1, deadline_hours=16.0)
 TRIE = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=1_500, depth=4, passes=1, eta_max=20, max_items=4

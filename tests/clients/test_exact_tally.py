@@ -17,9 +17,9 @@ from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests import questions_of_each_kind as ask
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
 ALPHA = 1e-9
@@ -152,7 +152,7 @@ def distributions(first, second):
 
 @pytest.mark.slow("::test_supports_have_their_exact_distribution_with_and_without_reports")
 def test_coverage_and_kept_words_have_one_distribution_over_200_runs():
-    population = zipf_population(2_000)
+    population = small_population(2_000)
     runs = 200
 
     def sample(kind, protocol=PROTOCOL, offset=0):

@@ -14,8 +14,8 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS
 from fedhh.words.lexicon import Lexicon
-from tests.conftest import LETTERS
 from tests.thinned import thinned
 
 

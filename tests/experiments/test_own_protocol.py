@@ -11,8 +11,8 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.run import run_config
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 from tests.experiments.config.test_population_plugins import MODULE as POPULATION
 from tests.fuzz.work import RUN, call
 
@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_it_keeps_what_its_rule_says_and_checks_its_settings(folder):
-    population = zipf_population(3_000)
+    population = small_population(3_000)
     config = load_config(
         file=folder / "mine.toml", settings=[f'population.alphabet="{LETTERS}"', "protocol.depth=6"]
     )

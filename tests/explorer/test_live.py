@@ -26,12 +26,12 @@ from fedhh.experiments.study.source import open_study
 from fedhh.experiments.sweep import sweep
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import RunFailedError
-from tests.conftest import LETTERS, zipf_population
 from tests.explorer.test_sweep_page import SWEEP, labels
 from tests.fuzz.work import undrawn
 
-POPULATION = zipf_population(3_000)
+POPULATION = small_population(3_000)
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, passes=1, eta_max=20, max_items=2
 )

@@ -12,7 +12,7 @@ import pytest
 from fedhh.experiments.report.explorer import document
 from fedhh.experiments.report.explorer.chunks import packed, unpacked
 from fedhh.experiments.report.explorer.document import write_report
-from tests.conftest import zipf_population
+from fedhh.testing import small_population
 from tests.explorer.conftest import HOSTILE, LONG, run_in
 
 
@@ -284,7 +284,7 @@ def test_the_page_names_no_address_and_holds_no_word_as_markup(run_page):
 
 def test_what_fake_clients_pushed_has_a_color_and_their_votes_are_named(page, tmp_path):
     directory = run_in(
-        tmp_path, zipf_population(4_000),
+        tmp_path, small_population(4_000),
         "population.known=none", "protocol.name=ldp-triehh", "protocol.depth=6",
         "protocol.eta_max=60", "protocol.clients_per_layer=auto", "adversary.clients=300",
         'adversary.targets=["zzqqz"]',

@@ -20,7 +20,7 @@ from fedhh.simulation import checkpoint
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from tests.conftest import LETTERS, zipf_population
+from fedhh.testing import LETTERS, small_population
 from tests.fuzz.cases import Record, feed, survives
 from tests.fuzz.mutation import mutate_bytes, mutate_table
 from tests.fuzz.work import RESUME, call, make
@@ -35,7 +35,7 @@ WHOLE = 0.1
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("valid") / "state.npz"
-    executor = InProcessExecutor(ClientWorker(zipf_population(200), seed=1))
+    executor = InProcessExecutor(ClientWorker(small_population(200), seed=1))
     *_, last = rounds(PROTOCOL, executor)
     save_checkpoint(path, last.state, {"layers": [], "seconds": 0.0})
     return path.read_bytes()

@@ -16,7 +16,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
-from tests.conftest import LETTERS, zipf_population
+from fedhh.testing import LETTERS, small_population
 
 FILE = Path(__file__).with_name("ldp_triehh.json")
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
 def main() -> None:
     """Run, and write what the server received and found."""
     protocol = LdpTrieHH(**SETTINGS)  # type: ignore[arg-type]
-    executor = InProcessExecutor(ClientWorker(zipf_population(2_000), seed=1))
+    executor = InProcessExecutor(ClientWorker(small_population(2_000), seed=1))
     state, rounds = protocol.initialize(), []
     while (question := protocol.next_question(state)) is not None:
         aggregate = reduce(Answer.merge, executor.answer(question)).aggregate

@@ -16,12 +16,11 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.noise import Noise
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.testing import small_population
+from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
-from tests.conftest import LETTERS
 from tests.thinned import thinned
 
 SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}

@@ -14,11 +14,11 @@ from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.questions.question import Aggregate
 from fedhh.server.blender import Blender
+from fedhh.testing import LETTERS
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 from tests.zipf_words import final_state, six_letter_words
 
 SMALL = Blender(

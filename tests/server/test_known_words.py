@@ -11,10 +11,9 @@ from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.testing import small_population
+from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.words.known_words import KnownWords
-from tests.conftest import LETTERS
 from tests.thinned import thinned
 
 

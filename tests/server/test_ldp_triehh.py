@@ -13,10 +13,10 @@ from fedhh.server import ldp_triehh
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 from tests.reference import trie_hh_without_noise
 from tests.zipf_words import final_state
 

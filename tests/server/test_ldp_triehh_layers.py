@@ -14,9 +14,9 @@ from fedhh.questions.reports import VoteQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 
 # Six letters and the end symbol: layer 1 has 6 * 7 = 42 candidates, layer 2 has 36 * 7 and the six
 # words of one letter.

@@ -17,9 +17,9 @@ from fedhh.questions.answer import Answer
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
-from tests.conftest import LETTERS
 
 # Clients hold fewer prefixes than they may contribute, so that honest children exceed no parent.
 SHARED = {

@@ -9,8 +9,8 @@ import pytest
 
 from fedhh.questions.question import Aggregate
 from fedhh.server.pem import Pem, extensions
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
-from tests.conftest import LETTERS
 from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
 SMALL = Pem(alphabet=LETTERS, clients_per_layer=2_000, length=6, step=1, keep=30, max_items=4)

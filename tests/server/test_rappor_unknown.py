@@ -12,8 +12,8 @@ from fedhh.accounting import account
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
-from tests.conftest import LETTERS
 from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
 SMALL = RapporUnknown(

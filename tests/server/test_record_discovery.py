@@ -13,9 +13,9 @@ import pytest
 from fedhh.questions.question import Aggregate
 from fedhh.server.bitstogram import Bitstogram, likeliest_strings
 from fedhh.server.treehist import TreeHist
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.puzzle import FragmentPuzzle
-from tests.conftest import LETTERS
 from tests.thinned import thinned
 from tests.zipf_words import final_state, recall_of_top, six_letter_words
 

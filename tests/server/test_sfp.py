@@ -9,8 +9,8 @@ import pytest
 import fedhh
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
-from tests.conftest import LETTERS
 from tests.thinned import thinned
 from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 

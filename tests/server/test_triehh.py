@@ -16,11 +16,10 @@ from fedhh.questions.question import Aggregate
 from fedhh.server.triehh import TrieHH, discovery_probability
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from fedhh.testing import follows_distribution
+from fedhh.testing import LETTERS, follows_distribution
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 from tests.zipf_words import final_state
 
 SMALL = TrieHH(alphabet=LETTERS, clients_per_layer=2_000, threshold=10, depth=6)

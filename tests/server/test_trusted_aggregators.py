@@ -21,11 +21,10 @@ from fedhh.experiments.run.run import run_config
 from fedhh.plans.noisy_histogram import histogram_release
 from fedhh.questions.question import Aggregate
 from fedhh.server.tee_histogram import publish
-from fedhh.testing import small_population
+from fedhh.testing import LETTERS, small_population
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 from tests.plans.releases_enumerated import laplace_cdf
 from tests.thinned import thinned
 

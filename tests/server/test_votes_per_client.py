@@ -21,10 +21,10 @@ from fedhh.oracles.client_votes import ClientVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.known_words import named_list
 from tests.asked_clients import Recording
-from tests.conftest import LETTERS
 from tests.questions_of_each_kind import sending
 from tests.zipf_words import final_state
 

@@ -18,8 +18,8 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
-from tests.conftest import LETTERS, zipf_population
 from tests.simulation.same_states import assert_same
 
 pytest.importorskip("ray")
@@ -139,7 +139,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def reference() -> TrieState:
-    return last_state(InProcessExecutor(ClientWorker(zipf_population(2_000), seed=9)))
+    return last_state(InProcessExecutor(ClientWorker(small_population(2_000), seed=9)))
 
 
 def last_state(
@@ -155,7 +155,7 @@ def last_state(
 
 
 def executor_on(actors: Actors) -> RayExecutor:
-    return RayExecutor(ClientWorker(zipf_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
+    return RayExecutor(ClientWorker(small_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -230,7 +230,7 @@ def test_a_workers_own_error_is_raised_and_not_retried():
             raise ZeroDivisionError("of the worker")
 
     actors = Actors(1)
-    executor = RayExecutor(Broken(zipf_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
+    executor = RayExecutor(Broken(small_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
     with pytest.raises(ZeroDivisionError, match=r"^of the worker$"):
         last_state(executor)
     assert actors.clients[0].calls.count("begin") == 1

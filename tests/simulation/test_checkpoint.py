@@ -14,8 +14,8 @@ from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.system.files import whole_file
+from fedhh.testing import LETTERS
 from fedhh.validation import InputError
-from tests.conftest import LETTERS
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import RunFailedError
-from tests.conftest import LETTERS, zipf_population
 
 ray = pytest.importorskip("ray")
 
@@ -50,12 +50,12 @@ def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(
 ):
     # Else those that are left answer for the node before Ray knows that it is gone.
     monkeypatch.setattr(executor_module, "_SECONDS_LATE", 1e9)
-    reference = states(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
+    reference = states(InProcessExecutor(ClientWorker(small_population(6_000), seed=9)))
     # As many cores as actors: one of them runs on the node that goes.
     going = cluster.add_node(num_cpus=1)
     cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
-    worker = ClientWorker(zipf_population(6_000), seed=9)
+    worker = ClientWorker(small_population(6_000), seed=9)
     # Where no other node comes for it, one more is asked for than there are cores.
     asked = WORKERS if replaced else WORKERS + 1
     executor = RayExecutor(worker, num_workers=asked, address=cluster.address)
@@ -118,7 +118,7 @@ def test_a_full_object_store_is_one_line_with_the_cure(no_ray, what):
         },
     )
     try:
-        worker = Large(zipf_population(6_000), seed=9, what=what)
+        worker = Large(small_population(6_000), seed=9, what=what)
         if what == "neither":
             assert states(RayExecutor(worker, num_workers=2, address=cluster.address))
             return

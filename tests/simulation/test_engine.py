@@ -21,13 +21,13 @@ from fedhh.server.svim import Svim
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
-from tests.conftest import LETTERS, zipf_population
 from tests.questions_of_each_kind import sending
 from tests.thinned import thinned
 
-POPULATION = zipf_population(1_500)
+POPULATION = small_population(1_500)
 TRIE = {
     "alphabet": LETTERS, "clients_per_layer": 200, "depth": 6, "eta_max": 8, "max_items": 2,
     "passes": 1, "local_epsilon": 4.0,

@@ -17,7 +17,7 @@ from fedhh.kernels import sampling
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
-from tests.conftest import LETTERS, zipf_population
+from fedhh.testing import LETTERS, small_population
 
 ray = pytest.importorskip("ray")
 
@@ -33,7 +33,7 @@ PROTOCOL = LdpTrieHH(
 
 
 def worker() -> ClientWorker:
-    return ClientWorker(zipf_population(6_000), seed=9)
+    return ClientWorker(small_population(6_000), seed=9)
 
 
 def estimates(executor: Executor) -> np.ndarray:

@@ -28,8 +28,9 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
-from tests.conftest import LETTERS, RAY_CORES, join_shared_ray, zipf_population
+from tests.conftest import RAY_CORES, join_shared_ray
 from tests.simulation.same_states import assert_same
 
 ray = pytest.importorskip("ray")
@@ -71,7 +72,7 @@ SFP = Sfp(
 
 @pytest.fixture(scope="module")
 def reference() -> TrieState:
-    return last_state(InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)))
+    return last_state(InProcessExecutor(ClientWorker(small_population(6_000), seed=9)))
 
 
 def last_state(executor: Executor) -> TrieState:
@@ -84,7 +85,7 @@ def last_state(executor: Executor) -> TrieState:
 def three_workers(end_of_ray: None) -> Iterator[RayExecutor]:
     """Three actors for several runs: an actor takes longer to start than a small run."""
     join_shared_ray()
-    with RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=3) as executor:
+    with RayExecutor(ClientWorker(small_population(6_000), seed=9), num_workers=3) as executor:
         yield executor
 
 
@@ -101,7 +102,7 @@ class TestThreeWorkers:
         self,
         three_workers: RayExecutor,
     ):
-        in_process = InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9))
+        in_process = InProcessExecutor(ClientWorker(small_population(6_000), seed=9))
         for protocol in (PROTOCOL, SFP):
             question = protocol.next_question(protocol.initialize())
             here, there = (
@@ -117,7 +118,7 @@ class TestThreeWorkers:
         self,
         three_workers: RayExecutor,
     ):
-        population = zipf_population(6_000)
+        population = small_population(6_000)
         devices = Devices(check_in="papaya", eligible=0.7, dropout=0.1, least_clients=890)
         in_process = InProcessExecutor(ClientWorker(population, seed=9))
         for protocol in (PROTOCOL, SFP):
@@ -147,7 +148,7 @@ class TestThreeWorkers:
         expected, answer = (
             reduce(Answer.merge, AdversaryExecutor(executor, **options).answer(question))
             for executor in (
-                InProcessExecutor(ClientWorker(zipf_population(6_000), seed=9)),
+                InProcessExecutor(ClientWorker(small_population(6_000), seed=9)),
                 three_workers,
             )
         )
@@ -168,7 +169,7 @@ class TestFewerCoresThanWorkers:
     @pytest.mark.slow(f"{CALLS}::test_as_many_workers_are_placed_as_cores_are_free_and_it_is_said")
     def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
         wait_for_cores()
-        worker = ClientWorker(zipf_population(6_000), seed=9)
+        worker = ClientWorker(small_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=RAY_CORES + 1)
         assert len(executor.clients) == RAY_CORES
         assert "4 workers were asked for, and the Ray cluster has free cores for 3" in caplog.text
@@ -183,7 +184,7 @@ class TestFewerCoresThanWorkers:
         self, monkeypatch, caplog, reference
     ):
         wait_for_cores()
-        worker = ClientWorker(zipf_population(6_000), seed=9)
+        worker = ClientWorker(small_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=2)
         seen: list[int] = []
         with executor:
@@ -272,7 +273,7 @@ class DyingWorker(ClientWorker):
 @LOST
 def test_an_actor_that_exits_in_a_layer_changes_nothing(tmp_path, reference: TrieState):
     marker = tmp_path / "died"
-    worker = DyingWorker(zipf_population(6_000), seed=9, marker=str(marker))
+    worker = DyingWorker(small_population(6_000), seed=9, marker=str(marker))
     assert_same(last_state(RayExecutor(worker, num_workers=1)), reference)
     assert marker.exists()
 
@@ -303,7 +304,7 @@ class SlowPopulation:
 
 @LOST
 def test_killing_an_actor_from_outside_changes_nothing(reference: TrieState):
-    worker = ClientWorker(SlowPopulation(zipf_population(6_000)), seed=9)  # type: ignore[arg-type]
+    worker = ClientWorker(SlowPopulation(small_population(6_000)), seed=9)  # type: ignore[arg-type]
     executor = RayExecutor(worker, num_workers=2)
     handle = executor.clients[1]
     killed = threading.Event()
@@ -337,7 +338,7 @@ def test_an_actor_that_dies_while_it_merges_changes_nothing(monkeypatch, referen
     monkeypatch.setattr(RayActors, "_merged", kill_first)
     # For as long as it takes until the core of the dead one is free.
     monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 600.0)
-    executor = RayExecutor(ClientWorker(zipf_population(6_000), seed=9), num_workers=3)
+    executor = RayExecutor(ClientWorker(small_population(6_000), seed=9), num_workers=3)
     before = list(executor.clients)
     seen: list[int] = []
     with executor:
@@ -377,7 +378,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
     # Late at once, so that those who wait ask elsewhere, whoever is then first.
     monkeypatch.setattr(executor_module, "_SECONDS_LATE", 0.2)
     worker = Straggler(
-        zipf_population(6_000), seed=9, marker=str(tmp_path / "slow"), seconds=seconds
+        small_population(6_000), seed=9, marker=str(tmp_path / "slow"), seconds=seconds
     )
     divided: list[range] = []
     original = RayExecutor._divided
@@ -403,7 +404,7 @@ def test_a_workers_own_error_is_raised_and_not_retried():
         def answer(self, question, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
-    executor = RayExecutor(Broken(zipf_population(6_000), seed=9), num_workers=1)
+    executor = RayExecutor(Broken(small_population(6_000), seed=9), num_workers=1)
     # Its own words, not Ray's pages of what was called where.
     with pytest.raises(ZeroDivisionError, match=r"^of the worker$"):
         last_state(executor)
@@ -488,7 +489,7 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
     def gone(_: RayWatch) -> None:
         raise RunFailedError("Ray's raylet is gone.")
 
-    worker = ClientWorker(zipf_population(600), seed=9)
+    worker = ClientWorker(small_population(600), seed=9)
     with closing(RayActors(1, "")) as actors:
         executor = RayExecutor(worker, actors=actors)
         monkeypatch.setattr(actors, "merge", fail)

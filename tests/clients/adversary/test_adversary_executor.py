@@ -16,12 +16,12 @@ from fedhh.experiments.run.run import simulate
 from fedhh.questions.answer import Answer
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from tests.asked_clients import Recording
 from tests.clients.test_attendance import PROTOCOLS, TRIE, Parts
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
-POPULATION = zipf_population(6_000)
+POPULATION = small_population(6_000)
 GROUPS = (FakeGroup(targets=(0, 1), clients=150), FakeGroup(targets=(2,), clients=60))
 TARGETS = ["cdb", "db", "cc"]
 ALL = PROTOCOLS | {

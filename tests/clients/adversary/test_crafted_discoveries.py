@@ -14,7 +14,7 @@ from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
-from tests.conftest import LETTERS
+from fedhh.testing import LETTERS
 from tests.questions_of_each_kind import Fakes
 from tests.thinned import thinned
 

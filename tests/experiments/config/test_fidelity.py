@@ -17,8 +17,8 @@ from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -53,7 +53,7 @@ TINY = LdpTrieHH(
     ids=str,
 )
 def test_a_small_result_says_how_faithful_it_is(fidelity, change, simulation):
-    population = zipf_population(400)
+    population = small_population(400)
     protocol = replace(TINY, **change)
     result = simulate(protocol, population, seed=0, fidelity=fidelity)
     assert result.simulation == simulation
@@ -75,7 +75,7 @@ def test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files(tmp_pat
         "protocol.passes=1", "simulation.fidelity=exact-tally", "simulation.drawn_clients=25",
     ]  # fmt: skip
     config = change_config(Config(), settings, "test")
-    config, result = run_config(config, zipf_population(400))
+    config, result = run_config(config, small_population(400))
     assert result.simulation["count_std_error_per_sqrt_count"] == pytest.approx(3**0.5)
     (note,) = (note for name, _, note in summary_rows(result) if name == "fidelity")
     assert "approximate in clients that were not drawn: 25 per layer were, scaled up" in note
@@ -188,7 +188,7 @@ def test_unknown_fidelities_are_refused():
     ),
 )
 def test_what_cannot_be_simulated_so_is_refused_at_once(fidelity, message):
-    population = zipf_population(500)
+    population = small_population(500)
     protocol = TrieHH(alphabet=LETTERS, clients_per_layer=100, threshold=3)
     with pytest.raises(InputError, match=message):
         simulate(protocol, population, seed=0, fidelity=fidelity)

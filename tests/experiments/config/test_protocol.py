@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from tests.conftest import LETTERS
+from fedhh.testing import LETTERS
 from tests.thinned import thinned
 
 PROTOCOLS = [

@@ -21,8 +21,8 @@ from fedhh.experiments.run.run import run_config
 from fedhh.experiments.sweep.comparison import PUBLISHED, comparison_of, with_chosen
 from fedhh.experiments.sweep.plan import Cell, parse_sweep
 from fedhh.server.registry import PROTOCOLS
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
 
@@ -180,7 +180,7 @@ def test_a_small_run_is_compared_with_its_own_numbers():
         "baseline=none", "execution.workers=0",
     ]  # fmt: skip
     config = load_config(settings=["protocol.name=ldp-triehh", *common])
-    runs = [run_config(config, zipf_population(500))]
+    runs = [run_config(config, small_population(500))]
     rows = rows_of(comparison_table(*results_of_runs(runs)))
     assert rows["coverage"] == tuple(f"{run.metrics.coverage:.1%}" for _, run in runs)
     assert rows["rounds"] == (str(len(runs[0][1].layers)),)
@@ -191,7 +191,7 @@ def test_a_small_run_is_compared_with_its_own_numbers():
 
 @pytest.mark.slow("::test_a_small_run_is_compared_with_its_own_numbers")
 def test_runs_are_compared_with_their_own_numbers():
-    population = zipf_population(1_800)
+    population = small_population(1_800)
     common = [
         f'population.alphabet="{LETTERS}"', "protocol.name=ldp-triehh",
         "protocol.max_items=2", "protocol.depth=6",
@@ -221,7 +221,7 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
             "execution.workers=0",
         ]
     )  # fmt: skip
-    table = comparison_table(*results_of_runs([run_config(config, zipf_population(500))]))
+    table = comparison_table(*results_of_runs([run_config(config, small_population(500))]))
     assert rows_of(table)["central epsilon after the run, item"] == ("none",)
 
 

@@ -19,12 +19,12 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.known_words import named_list
-from tests.conftest import LETTERS, zipf_population
 from tests.experiments.run.test_resume import StoppedError, Stopper
 from tests.thinned import thinned
 
-POPULATION = zipf_population(3_000)
+POPULATION = small_population(3_000)
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=2, eta_max=20, max_items=2)
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,

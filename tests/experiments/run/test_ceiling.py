@@ -29,8 +29,8 @@ from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
-from tests.conftest import LETTERS, zipf_population
 
 WORDS = ["ab", "b", "aaab", "a?", "unheld"]
 HOLDERS = {"ab": 40, "b": 20, "aaab": 5, "a?": 10}
@@ -98,7 +98,9 @@ def test_without_noise_it_is_every_word_that_can_be_spelled():
 
 def test_with_nothing_but_noise_it_is_nothing():
     found = [
-        ceiling_of(LdpTrieHH(alphabet=LETTERS, local_epsilon=0.01), zipf_population(500), seed=seed)
+        ceiling_of(
+            LdpTrieHH(alphabet=LETTERS, local_epsilon=0.01), small_population(500), seed=seed
+        )
         for seed in range(5)
     ]
     assert sorted(each.words for each in found)[2] == 0
@@ -139,7 +141,7 @@ def test_the_rule_is_benjamini_and_hochbergs_on_exact_tails(epsilon: float):
 
 
 def test_it_is_the_same_whoever_answers():
-    population = zipf_population(3_000)
+    population = small_population(3_000)
     protocol = LdpTrieHH(alphabet=LETTERS, local_epsilon=4.0, max_items=2)
 
     class Two(Executor):

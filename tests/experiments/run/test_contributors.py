@@ -17,8 +17,8 @@ from fedhh.found import Found
 from fedhh.protocol import Discoveries
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
-from tests.conftest import LETTERS, zipf_population
 
 WORDS = ["aa", "ab", "ba", "bb", "c"]
 HELD = [(), ("aa",), ("aa", "ab"), ("aa", "ab", "ba"), ("aa", "ab", "ba", "bb"), ("c", "bb")]
@@ -126,7 +126,7 @@ VALIDATED = LdpTrieHH(
 
 @pytest.mark.slow("::test_a_random_sample_says_a_word_as_often_as_all_samples_do_that_are_possible")
 def test_a_runs_intervals_hold_contributors_and_not_holders():
-    population = zipf_population(30_000)
+    population = small_population(30_000)
     results = [simulate(VALIDATED, population, seed=seed) for seed in range(5)]
     numbers = [result.metrics for result in results]
     assert np.mean([each.interval_coverage for each in numbers]) >= 0.95
@@ -140,7 +140,7 @@ def test_a_runs_intervals_hold_contributors_and_not_holders():
 
 @pytest.mark.slow("::test_a_random_sample_says_a_word_as_often_as_all_samples_do_that_are_possible")
 def test_estimates_are_unbiased_for_contributors():
-    population = zipf_population(4_000)
+    population = small_population(4_000)
     excess = []
     for seed in range(16):
         table = simulate(VALIDATED, population, seed=seed).discoveries
@@ -159,7 +159,7 @@ class StoppedError(Exception):
 def test_a_run_that_stopped_after_its_validation_round_knows_its_contributors(
     tmp_path, monkeypatch
 ):
-    population = zipf_population(6_000)
+    population = small_population(6_000)
     whole = simulate(VALIDATED, population, seed=4, checkpoint_in=tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr("fedhh.experiments.run.run.contributors", _stop)
@@ -177,7 +177,7 @@ def _stop(*_, **__):
 
 def test_a_run_without_a_validation_round_states_no_interval():
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=300, depth=5, passes=1, eta_max=20)
-    result = simulate(protocol, zipf_population(3_000), seed=0)
+    result = simulate(protocol, small_population(3_000), seed=0)
     assert "contributing_clients" not in result.discoveries
     assert result.metrics.interval_coverage is None
     assert result.metrics.lower_bound_coverage is None

@@ -10,9 +10,9 @@ import pytest
 from fedhh.accounting import NotApplicable, shuffle_epsilon
 from fedhh.oracles import ORACLES, OracleSpec, SubsetSelection
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.testing import LETTERS, small_population
 from tests.audited_run import audit_run
 from tests.audited_votes import audit_layer
-from tests.conftest import LETTERS, zipf_population
 
 # One audit in 1e9 of right code may exceed its epsilon.
 SURE = 1 - 1e-9
@@ -102,7 +102,7 @@ class _UnderstatesItsEpsilonBySixteen(_UnderstatesItsEpsilon):
     times = 16
 
 
-POPULATION = zipf_population(200)
+POPULATION = small_population(200)
 PROTOCOL = LdpTrieHH(
     local_epsilon=3.0, clients_per_layer=12, depth=6, eta_max=10, max_items=1, passes=1,
     alphabet=LETTERS, subset_size="paper",

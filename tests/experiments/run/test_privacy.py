@@ -32,10 +32,10 @@ from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
-from tests.conftest import LETTERS, zipf_population
+from fedhh.testing import LETTERS, small_population
 from tests.thinned import thinned
 
-POPULATION = zipf_population(1_800)
+POPULATION = small_population(1_800)
 PROTOCOL = LdpTrieHH(
     local_epsilon=4.0,
     clients_per_layer=300,

@@ -15,13 +15,13 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.directory import CONFIG
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=300, depth=5, passes=1, eta_max=20, max_items=2
 )
-POPULATION = zipf_population(2_000)
+POPULATION = small_population(2_000)
 
 
 class StoppedError(Exception):
@@ -75,7 +75,7 @@ def other_population() -> StoredPopulation:
         (replace(PROTOCOL, local_epsilon=4.0), POPULATION, 4),
         (replace(PROTOCOL, eta_max=21), POPULATION, 4),
         (replace(PROTOCOL, alphabet=LETTERS[::-1]), POPULATION, 4),
-        (PROTOCOL, zipf_population(2_001), 4),
+        (PROTOCOL, small_population(2_001), 4),
         (PROTOCOL, other_population(), 4),
     ],
     ids=["seed", "epsilon", "eta", "alphabet", "clients", "one count"],

@@ -21,11 +21,11 @@ from fedhh.experiments.sweep.sweep import sweep
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 from tests.experiments.run.test_resume import StoppedError, Stopper
 
-POPULATION = zipf_population(3_000)
+POPULATION = small_population(3_000)
 TARGET = "ffefe"
 FAKES = Adversary(clients=400, targets=(TARGET,), strategy="input")
 LDP = LdpTrieHH(alphabet=LETTERS, depth=5, passes=1, eta_max=20, max_items=2)
@@ -111,7 +111,7 @@ def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path
 
 @pytest.mark.slow("::test_what_fake_clients_pushed_is_recorded_and_read_back")
 def test_a_directory_tells_what_fake_clients_did(tmp_path):
-    population = zipf_population(4_000)
+    population = small_population(4_000)
     settled, _ = check_config(CONFIG, population)
     directory = new_directory(settled, tmp_path / "run", name="run")
     settled, result = run_config(CONFIG, population, checkpoint_in=lambda _: directory)
@@ -194,7 +194,7 @@ def test_a_sentence_says_what_they_did(settings, said):
 )
 def test_guarantees_are_for_honest_clients_who_alone_amplify():
     kind = replace(LDP, max_items=1, depth=2, local_epsilon=2.0)
-    population = zipf_population(40_000)
+    population = small_population(40_000)
     honest = simulate(kind, population, seed=4)
     half = simulate(kind, population, seed=4, adversary=Adversary(share=0.5, goal="collude"))
     assert half.adversary.colluding == 20_000

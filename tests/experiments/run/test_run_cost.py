@@ -14,13 +14,13 @@ from fedhh.experiments.run import run as run_module
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
+from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import PrefixTrie
 from tests import questions_of_each_kind as ask
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
-POPULATION = zipf_population(1_500)
+POPULATION = small_population(1_500)
 ONCE = LdpTrieHH(
     alphabet=LETTERS,
     clients_per_layer=200,

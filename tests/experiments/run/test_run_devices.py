@@ -24,11 +24,11 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
-POPULATION = zipf_population(3_000)
+POPULATION = small_population(3_000)
 PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=500, depth=5, passes=1, eta_max=20, max_items=2
 )

@@ -16,8 +16,8 @@ from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.study.kinds import Asked
+from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
-from tests.conftest import LETTERS, zipf_population
 from tests.thinned import thinned
 
 BASE = (
@@ -38,7 +38,7 @@ PROTOCOLS = {
 
 
 def stored_run(directory, *settings: str):
-    config, result = run_config(load_config(settings=[*BASE, *settings]), zipf_population(3_000))
+    config, result = run_config(load_config(settings=[*BASE, *settings]), small_population(3_000))
     output.new_directory(config, directory, name="")
     output.write_result(directory, result, config, {"known": "none"})
     return config, result
@@ -51,7 +51,7 @@ def made(tmp_path_factory):
     settings = [*BASE, *TRIE, "protocol.max_items=2"]
     config, result = run_config(
         load_config(settings=settings),
-        zipf_population(3_000),
+        small_population(3_000),
         checkpoint_in=lambda _: home / "checkpoint",
     )
     output.new_directory(config, home / "run", name="")
