@@ -9,9 +9,10 @@ from scipy import stats
 from fedhh.adversary import Adversary, FakeGroup, FakePositions, random_targets
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "complaint"),
     [
         ({}, "Expected one of adversary.clients"),

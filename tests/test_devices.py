@@ -11,6 +11,7 @@ import pytest
 from fedhh.devices import CURVES, CheckedIn, Devices, check_ins
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
+from tests.every import every
 
 CURVE = ((2.0, 0.2), (3.0, 0.6), (10.0, 0.9))
 
@@ -111,7 +112,7 @@ def test_a_presence_is_a_value_that_says_the_same_elsewhere():
     assert np.array_equal(there, drawn.is_eligible & ~drawn.is_lost & (drawn.place < 0.5))
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "message"),
     [
         ({"check_in": "papya"}, "Unknown check_in 'papya'; did you mean 'papaya'"),

@@ -13,6 +13,7 @@ import fedhh
 from fedhh.cli.app import app
 from fedhh.experiments.config.schema import Config
 from fedhh.protocol import DiscoveryProtocol
+from tests.every import every
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -46,7 +47,7 @@ def test_commands_that_a_sentence_names_after_another_exist():
     assert missing == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@every("path", PAGES)
 def test_python_of_a_page_is_python(path: Path):
     text = path.read_text(encoding="utf-8")
     for block in re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):

@@ -9,6 +9,7 @@ import pytest
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.oracles.bloom_filters import BitResponse
+from tests.every import every
 
 
 def test_rappors_epsilons_and_the_variance_of_a_bit():
@@ -72,9 +73,7 @@ def test_grr_is_as_good_as_oue_and_olh_at_3_e_to_the_epsilon_and_2_values(growth
     assert noise_of("grr", crossover - 1) < v0[0] < noise_of("grr", crossover + 1)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "last"), [(0.5, 7), (1.0, 10), (2.0, 24), (3.0, 62), (4.0, 165), (5.0, 447)]
-)
+@every(("epsilon", "last"), [(0.5, 7), (1.0, 10), (2.0, 24), (3.0, 62), (4.0, 165), (5.0, 447)])
 def test_olhs_whole_cells_move_its_crossover_by_one_value_at_most(epsilon, last):
     sizes = [last - 1, last, last + 1]
     grr, olh = (

@@ -19,6 +19,7 @@ from fedhh.settings import (
     settings_of,
 )
 from fedhh.validation import InputError
+from tests.every import every
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class Mine(Base):
         check_settings(self)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value", "message"),
     [
         ("depth", 0, "Expected an integer depth >= 1, got depth=0."),

@@ -12,6 +12,7 @@ import messages
 import pytest
 
 from fedhh.clients.reading.sources import read_population
+from tests.every import every
 
 SALT = "a salt of the tests"
 ANA, BO = ("Ana Ivic", "ana@example.org"), ("Bo Berg", "Bo@Example.org")
@@ -55,7 +56,7 @@ def texts(*mails):
     return sorted(by_user.values()), counts
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "kept"),
     [
         ("Fix the frob\n\n> why?\nSigned-off-by: Ana <a@b.c>", "Fix the frob"),

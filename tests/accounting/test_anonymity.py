@@ -19,6 +19,7 @@ from fedhh.accounting import (
 from fedhh.accounting.anonymity import VARIANTS
 from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 GBOARD = {"domain_size": 1_000_001, "num_kept": 10_000, "num_reports": 30_000_000}
@@ -29,7 +30,7 @@ def _reference():
     yield from csv.DictReader(line for line in text if not line.startswith("#"))
 
 
-@pytest.mark.parametrize("row", list(_reference()))
+@every("row", list(_reference()))
 def test_k_is_that_of_an_independent_reference(row):
     layer = LayerAnonymity(
         local_epsilon=float(row["local_epsilon"]),
@@ -138,10 +139,8 @@ def test_a_layer_that_keeps_everything_claims_nothing(variant):
     assert isinstance(deciding.probability_kept(0), float)
 
 
-@pytest.mark.parametrize(
-    ("s", "d"), [(3, 1), (3, 2), (4, 3), (28, 27), (10**6, 1), (10**6, 999_999)]
-)
-@pytest.mark.parametrize("n", [2, 1000, 10**7])
+@every(("s", "d"), [(3, 1), (3, 2), (4, 3), (28, 27), (10**6, 1), (10**6, 999_999)])
+@every("n", [2, 1000, 10**7])
 def test_extreme_layers_give_probabilities(s, d, n):
     for variant in VARIANTS:
         layer = LayerAnonymity(

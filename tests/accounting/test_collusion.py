@@ -28,6 +28,7 @@ from fedhh.server.blender import Blender
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
 from tests.conformance.test_protocols import PROTOCOLS as SETTLED
+from tests.every import every
 from tests.plans.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.thinned import thinned
 
@@ -315,7 +316,7 @@ def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
     assert after[others].epsilon > before[others].epsilon
 
 
-@pytest.mark.parametrize("name", SETTLED)
+@every("name", SETTLED)
 def test_every_protocol_has_accounting_of_colluders(name):
     plan = SETTLED[name].settle(num_clients=3_000, seed=0).plan
     of_any_plan = account_with_colluders.dispatch(Plan)

@@ -41,6 +41,7 @@ from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
+from tests.every import every
 from tests.thinned import thinned
 
 KNOWN = Candidates(["ab", "ac", "ba", "bb", "cc", "dd"])
@@ -96,7 +97,7 @@ def test_without_delta_epsilons_add_up():
     assert accountant.get_epsilon(0) == pytest.approx(10.0, abs=4e-4)
 
 
-@pytest.mark.parametrize("name", LOCAL)
+@every("name", LOCAL)
 def test_a_plan_has_the_local_epsilon_of_its_report(name):
     plan = plan_of(LOCAL[name])
     uses = plan.most_rounds_per_client
@@ -155,7 +156,7 @@ def test_plain_votes_have_no_local_privacy():
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("protocol", "reason"),
     [
         (LOCAL["ldp-triehh"], "shuffled"),

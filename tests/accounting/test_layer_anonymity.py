@@ -19,6 +19,7 @@ from fedhh.plans.local_reports import LocalReports
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population
+from tests.every import every
 from tests.thinned import thinned
 from tests.zipf_words import final_state
 
@@ -67,7 +68,7 @@ def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
     assert any(isinstance(k, int) and k > 0 for k in by_votes)
 
 
-@pytest.mark.parametrize(
+@every(
     ("rate", "alpha", "holds"),
     [
         (0.05, 0.95, True),
@@ -79,7 +80,7 @@ def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
         (0.2, 0.95, False),
     ],
 )
-@pytest.mark.parametrize("kept_by", ["validation", "evidence"])
+@every("kept_by", ["validation", "evidence"])
 def test_a_validation_round_claims_its_k_exactly_if_its_rate_allows(kept_by, rate, alpha, holds):
     layers = [record(1, "posterior"), record(9, kept_by, num_kept=12, domain_size=41)]
     for k in (0, 20, 300):

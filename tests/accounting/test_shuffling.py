@@ -33,6 +33,7 @@ from fedhh.accounting.bounds import tightness
 from fedhh.accounting.bounds.selection import worst_blankets
 from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 GBOARD = {"local_epsilon": 10.0, "num_reports": 30_000_000, "delta": 1e-10}
@@ -258,7 +259,7 @@ def test_delta_and_epsilon_are_inverse_through_the_front(bound):
     assert shuffle_delta(bound, **common, epsilon=epsilon) == pytest.approx(1e-8, rel=1e-5)
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "message"),
     [
         ({"local_epsilon": 0.09}, "Expected 0.1 <= local_epsilon <= 16.0, got local_epsilon=0.09"),
@@ -271,7 +272,7 @@ def test_delta_and_epsilon_are_inverse_through_the_front(bound):
         ({"delta": math.nan}, "delta=nan"),
     ],
 )
-@pytest.mark.parametrize("bound", BOUNDS)
+@every("bound", BOUNDS)
 def test_values_outside_the_domain_are_named(bound, change, message):
     arguments = {"local_epsilon": 2.0, "num_reports": 1000, "delta": 1e-6, "domain_size": 30}
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
@@ -332,8 +333,8 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
     assert worst_blankets([worse, worse]) == [worse]
 
 
-@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
-@pytest.mark.parametrize("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
+@every("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
+@every("domain_size", [2, 4, 28, 101, 1351, 1_000_001])
 def test_the_distribution_of_subset_selection_is_the_oracles(local_epsilon, domain_size):
     oracle = SubsetSelection(epsilon=local_epsilon, domain_size=domain_size)
     distribution = Selection(

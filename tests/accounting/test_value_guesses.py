@@ -9,6 +9,7 @@ from scipy import stats
 
 from fedhh.accounting.value_guesses import RULES, RULES_OF_PAIRS, Guesses, Lists
 from fedhh.oracles import OracleSpec, make_oracle
+from tests.every import every
 
 TINY = [
     make_oracle(OracleSpec(name=name, epsilon=epsilon), 3)
@@ -33,7 +34,7 @@ def test_one_right_list_says_nothing_where_lists_differ_in_size():
     assert guesses([5, 5, *[0] * 997], 2).lower_bound(error=0.05) > 0
 
 
-@pytest.mark.parametrize("oracle", TINY, ids=lambda o: f"{type(o).__name__}-{o.epsilon:g}")
+@every("oracle", TINY)
 def test_no_list_of_values_has_better_odds_than_stated_given_any_report(oracle):
     space = oracle.report_space()
     distributions = np.exp([oracle.log_prob(space, value) for value in range(3)])
@@ -46,10 +47,8 @@ def test_no_list_of_values_has_better_odds_than_stated_given_any_report(oracle):
     assert worst == pytest.approx(math.exp(oracle.epsilon))
 
 
-@pytest.mark.parametrize(
-    ("num_values", "made"), [(2, [40]), (5, [0, 30, 0, 0]), (5, [10, 5, 15, 0]), (4, [1, 1, 1])]
-)
-@pytest.mark.parametrize("error", [0.05, 0.001])
+@every(("num_values", "made"), [(2, [40]), (5, [0, 30, 0, 0]), (5, [10, 5, 15, 0]), (4, [1, 1, 1])])
+@every("error", [0.05, 0.001])
 def test_a_bound_exceeds_epsilon_no_more_often_than_stated(num_values, made, error):
     epsilon = 0.7
     distribution = np.ones(1)

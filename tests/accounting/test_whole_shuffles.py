@@ -15,6 +15,7 @@ from fedhh.accounting import (
 )
 from fedhh.accounting.bounds.clones import SelectionClones2023
 from tests.accounting.brute_force import deltas_given, subset_selection_distribution, worst_deltas
+from tests.every import every
 from tests.thinned import thinned
 
 # local_epsilon, domain size, subset size, reports
@@ -100,7 +101,7 @@ def test_a_bound_for_too_many_reports_is_detected(shuffle, truths):
         assert (computed < truth).any()
 
 
-@pytest.mark.parametrize("shuffle", [shuffle for shuffle in SHUFFLES if shuffle[1] > 2])
+@every("shuffle", [shuffle for shuffle in SHUFFLES if shuffle[1] > 2])
 def test_the_lower_bound_is_below_the_shuffle_it_speaks_of(shuffle):
     local_epsilon, s, d, n = shuffle
     distribution = subset_selection_distribution(local_epsilon, s, d)

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.every import every
+
 HEAVY = {
     "dp_accounting", "matplotlib", "numba", "numpy", "pandas", "platformdirs", "pyarrow",
     "pydantic", "ray", "scipy", "scipy.optimize", "scipy.signal", "scipy.stats", "wordfreq",
@@ -49,7 +51,7 @@ def loaded(tmp_path):
     return call
 
 
-@pytest.mark.parametrize("name", sorted(HEAVY))
+@every("name", sorted(HEAVY))
 def test_what_is_looked_for_is_spelled_as_it_is_loaded(name):
     assert importlib.util.find_spec(name) is not None
 

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from fedhh.cli.console import SafeConsole, print_directory
 from fedhh.cli.safe_text import END_OF_ISOLATE, ISOLATE, safe_text
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "shown"),
     [
         ("[red]x", "[red]x"),
@@ -72,7 +73,7 @@ def test_long_text_is_cut_between_what_a_reader_sees_as_characters():
 HOSTILE = ("[/]", "[red]x", "[link=http://x]y", ":smile:", "\x1b[2Jq", "r\u202es", "\x07bell")
 
 
-@pytest.mark.parametrize("word", HOSTILE)
+@every("word", HOSTILE)
 def test_a_console_shows_words_as_they_are_wherever_it_prints_them(word):
     file = io.StringIO()
     console = SafeConsole(file=file, force_terminal=True, width=100, color_system="truecolor")

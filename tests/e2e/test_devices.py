@@ -15,6 +15,7 @@ from fedhh.experiments.run.stored_result import read_result
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.longitudinal.repeated.config import load_plan
 from fedhh.validation import InputError
+from tests.every import every
 
 SETTINGS = {
     "population.clients": "8000",
@@ -54,7 +55,7 @@ def test_a_configuration_of_devices_is_read_written_and_read_again():
     assert without.result_key != config.result_key
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "message"),
     [
         (["devices.check_in=papya"], "devices: Unknown check_in 'papya'; did you mean 'papaya'"),

@@ -22,6 +22,7 @@ from fedhh.kernels.ranks import (
     draw_adopted,
     rank_table,
 )
+from tests.every import every
 from tests.kernels.drawing_reference import KEYS, reference_rows
 from tests.thinned import thinned
 
@@ -139,8 +140,8 @@ def test_no_clients_and_clients_without_a_word_are_fine():
     assert len(ranks) == 0
 
 
-@pytest.mark.parametrize("weights", [[1.0], [3.0, 1.0, 2.0], np.arange(1.0, 200) ** -0.9])
-@pytest.mark.parametrize("empty", [0, 3])
+@every("weights", [[1.0], [3.0, 1.0, 2.0], np.arange(1.0, 200) ** -0.9])
+@every("empty", [0, 3])
 def test_alias_table_holds_exactly_its_distribution(weights, empty):
     weights = np.r_[weights, np.zeros(empty)]
     cuts, aliases = alias_table(weights)

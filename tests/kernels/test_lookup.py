@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from fedhh.kernels.lookup import copy_entries, make_slots
+from tests.every import every
 
 
-@pytest.mark.parametrize("num_keys", [0, 1, 2, 3, 64, 5_000])
+@every("num_keys", [0, 1, 2, 3, 64, 5_000])
 def test_entries_are_those_of_a_dictionary(num_keys):
     rng = np.random.default_rng(num_keys)
     # Among small numbers many hashes collide; large ones use all bits.

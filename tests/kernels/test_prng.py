@@ -1,8 +1,8 @@
 import numpy as np
-import pytest
 
 from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words, lane_states
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution
+from tests.every import every
 from tests.kernels.drawing_reference import xoshiro
 
 
@@ -36,7 +36,7 @@ def test_work_arrays_start_on_a_cache_line():
         assert array.ctypes.data % 64 == 0
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 1000, 2**16, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 1])
+@every("bound", [1, 2, 3, 1000, 2**16, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 1])
 def test_bounded_draws_equal_lemires_method_on_plain_integers(bound):
     rng = np.random.default_rng(3)
     words = rng.integers(0, 2**32, size=4_000, dtype=np.uint32)

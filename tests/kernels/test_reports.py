@@ -1,8 +1,8 @@
 import numpy as np
-import pytest
 
 from fedhh.kernels.reports import count_supports
 from fedhh.oracles import OptimizedLocalHashing
+from tests.every import every
 
 
 def cell(words: list[int], value: int, num_cells: int) -> int:
@@ -11,8 +11,8 @@ def cell(words: list[int], value: int, num_cells: int) -> int:
     return hashed * num_cells // 2**32
 
 
-@pytest.mark.parametrize("domain_size", [50, 2**32, 2**32 + 1, 2**48])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 21.0])
+@every("domain_size", [50, 2**32, 2**32 + 1, 2**48])
+@every("epsilon", [0.1, 1.0, 4.0, 21.0])
 def test_support_counts_equal_plain_integers(domain_size, epsilon):
     oracle = OptimizedLocalHashing(epsilon=epsilon, domain_size=domain_size)
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from scipy import stats
 
 from fedhh.kernels.variates import binomials, hypergeometrics
 from fedhh.random import kernel_state
+from tests.every import every
 
 ALPHA = 1e-9
 DRAWS = 40_000
@@ -43,7 +44,7 @@ BINOMIALS = [
 ]
 
 
-@pytest.mark.parametrize(("trials", "chance"), BINOMIALS)
+@every(("trials", "chance"), BINOMIALS)
 def test_binomials_have_their_distribution(trials, chance):
     drawn = binomials(np.full(DRAWS, trials), chance, 1 - chance, fresh_state())
     distribution = stats.binom(trials, chance)

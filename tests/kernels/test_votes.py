@@ -15,6 +15,7 @@ from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_th
 from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, tally_distribution
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 ROUTES = ["quick", "stamped", "looked-through", "bits"]
@@ -183,8 +184,8 @@ def test_votes_are_added_to_what_is_there(route):
     assert (out - np.arange(20) * 10**12).tolist() == fresh.tolist()
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("stranger", [-1, 30, 2**32, 2**32 + 3, 2**63 - 1])
+@every("route", ROUTES)
+@every("stranger", [-1, 30, 2**32, 2**32 + 3, 2**63 - 1])
 def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, stranger):
     values = np.zeros(3 * CHUNK, dtype=np.int64)
     values[CHUNK + 7] = stranger
@@ -259,7 +260,7 @@ def test_bits_of_a_row_have_the_stated_density(plan):
     assert follows_distribution(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
 
 
-@pytest.mark.parametrize(("s", "d", "p", "value"), TINY)
+@every(("s", "d", "p", "value"), TINY)
 def test_drawn_subsets_have_the_exact_distribution(s, d, p, value):
     values = np.full(60_000, value)
     reports = np.empty((60_000, d), dtype=np.int64)

@@ -10,6 +10,7 @@ import pytest
 from fedhh.longitudinal.audit import replay_cap
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError
+from tests.every import every
 
 CAPS = [
     Cap(amount=2),
@@ -70,9 +71,9 @@ def excesses(cap, counts):
     return max(counts[a : b + 1].sum() - cap.most_in(a, b - a + 1) for a, b in ends)
 
 
-@pytest.mark.parametrize("session_days", [1, 3])
-@pytest.mark.parametrize("rollover", [0, 2, None])
-@pytest.mark.parametrize("lifetime", [None, 6])
+@every("session_days", [1, 3])
+@every("rollover", [0, 2, None])
+@every("lifetime", [None, 6])
 def test_a_replay_finds_the_worst_of_all_windows(session_days, rollover, lifetime):
     cap = Cap(amount=2, session_days=session_days, rollover=rollover, lifetime=lifetime)
     rng = np.random.default_rng(3)

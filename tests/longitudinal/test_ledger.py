@@ -24,6 +24,7 @@ from fedhh.longitudinal.ledger import (
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.ledger.spending import distinct_profiles
 from fedhh.validation import InputError
+from tests.every import every
 
 CHARGES = (
     Charge(use_case="words", epsilon=1.0, reports=(0.25, 0.75)),
@@ -279,7 +280,7 @@ def test_reports_are_json() -> None:
     assert nothing.report.guarantee("user", "basic").epsilon == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "message"),
     [
         (lambda: Charge(use_case="a", epsilon=0.0), "epsilon of a"),

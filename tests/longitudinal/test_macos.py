@@ -32,6 +32,7 @@ from fedhh.longitudinal.ledger.macos_presets import (
     Configuration,
 )
 from fedhh.validation import InputError
+from tests.every import every
 
 NEW_WORD = "com.apple.keyboard.NewWords.en_US"
 DEEP = "com.apple.parsec.AppDeepLink"
@@ -91,7 +92,7 @@ def test_a_saturating_device_sends_what_the_paper_permits(
     assert sum(shifted) <= 11 * daily
 
 
-@pytest.mark.parametrize("hour", range(24))
+@every("hour", range(24))
 def test_the_worked_example_of_section_4_2_3(hour: int) -> None:
     """20 idle days, then two emoji in each of ten languages: 10 sent, then the other 10."""
     device, rng = MacosDevice(MACOS_10_12_3), np.random.default_rng(hour)

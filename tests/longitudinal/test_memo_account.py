@@ -12,6 +12,7 @@ from fedhh.longitudinal.memoization import (
     make_answer,
 )
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 
@@ -48,7 +49,7 @@ def test_answers_are_made_by_name():
     assert fresh.oracle.domain_size == 7
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "asked", "message"),
     [
         ("rapor", {}, "did you mean 'rappor'"),

@@ -19,6 +19,7 @@ from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
 from fedhh.testing.statistics import ALPHA, follows_distribution, rows
 from fedhh.validation import InputError
+from tests.every import every
 from tests.longitudinal.memoized_histories import (
     PAPER,
     TINY,
@@ -215,8 +216,8 @@ def test_permanent_responses_of_different_values_are_independent():
     assert not follows_distribution(rows(pairs[:, [0, 1, 0, 1, 4, 5]]), distribution)
 
 
-@pytest.mark.parametrize("name", ["one-bit-mean", "one-bit-mean-gamma"])
-@pytest.mark.parametrize("value", [0.0, 0.3, 1.0, 2.5, 3.9, 4.0])
+@every("name", ["one-bit-mean", "one-bit-mean-gamma"])
+@every("value", [0.0, 0.3, 1.0, 2.5, 3.9, 4.0])
 def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
     answer = TINY[name]
     space, logs = distribution_of(answer, [value], publics_of(answer)[0])
@@ -262,8 +263,8 @@ def test_one_bit_means_error_bound_is_missed_with_delta_at_most(gamma, delta):
     assert stats.binomtest(often, runs, delta, alternative="greater").pvalue < ALPHA
 
 
-@pytest.mark.parametrize("name", [each for each in TINY if each.startswith("dbitflip")])
-@pytest.mark.parametrize("days", [1, 2])
+@every("name", [each for each in TINY if each.startswith("dbitflip")])
+@every("days", [1, 2])
 def test_dbitflips_estimates_have_their_mean_and_variance(name, days):
     answer = replace(TINY[name], step=None)
     value, scale = 1, len(publics_of(answer))
@@ -335,7 +336,7 @@ def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
     assert all_reports(answer, 1).shape == (4, 1, 2)
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "message"),
     [
         (lambda: MemoizedOneBitMean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),

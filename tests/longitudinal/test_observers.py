@@ -33,6 +33,7 @@ from fedhh.longitudinal.memoization.observer import pseudonym_scores
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
 from fedhh.validation import InputError
+from tests.every import every
 from tests.longitudinal.memoized_histories import PAPER, TINY, distribution_of
 from tests.thinned import thinned
 
@@ -305,7 +306,7 @@ def test_histories_in_words():
     assert one_day(3).tolist() == [A, B, A]
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "message"),
     [
         (lambda: always(0), "days=0"),

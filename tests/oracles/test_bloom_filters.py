@@ -7,6 +7,7 @@ import pytest
 from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 PAPER = BitResponse(f=0.5, p=0.5, q=0.75)
@@ -41,9 +42,9 @@ def test_the_papers_probabilities_and_epsilons():
     assert PAPER.epsilon_of_all_reports(2) == pytest.approx(4.394, abs=5e-4)
 
 
-@pytest.mark.parametrize(("p", "q"), [(0.0, 1.0), (0.5, 0.75), (0.1, 0.95)])
-@pytest.mark.parametrize("hashes", [1, 2, 4])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0])
+@every(("p", "q"), [(0.0, 1.0), (0.5, 0.75), (0.1, 0.95)])
+@every("hashes", [1, 2, 4])
+@every("epsilon", [1e-6, 0.3, 1.0])
 def test_a_response_made_for_an_epsilon_has_it(epsilon, hashes, p, q):
     response = BitResponse.of_one_report(epsilon, num_hashes=hashes, p=p, q=q)
     assert response.epsilon_of_one_report(hashes) == pytest.approx(epsilon, rel=1e-4)

@@ -10,6 +10,7 @@ from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch
 from fedhh.oracles.hashed_response import FastLocalHashing
 from fedhh.oracles.sketch import sample_sketch
 from fedhh.validation import InputError
+from tests.every import every
 
 EIGHT = (300, 250, 200, 100, 80, 50, 15, 5)
 FOUR = (1000, 500, 100, 0)
@@ -36,7 +37,7 @@ VARIANCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", VARIANCES)
+@every("row", VARIANCES)
 def test_variances_are_those_of_an_independent_reference(row):
     counts, item, epsilon, k, m, *expected = row
     sizes = {"epsilon": epsilon, "domain_size": len(counts), "num_hashes": k, "num_cells": m}

@@ -10,6 +10,7 @@ import pytest
 from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle
 from fedhh.oracles.marginals import HadamardMarginals
 from fedhh.validation import InputError
+from tests.every import every
 
 RANDOMIZERS = [name for name in ORACLES if name != "none"]
 SMALL = {
@@ -28,8 +29,8 @@ def oracle(name: str, epsilon: float) -> FrequencyOracle:
     return make_oracle(OracleSpec(name=name, epsilon=epsilon, params=SMALL.get(name, {})), 5)
 
 
-@pytest.mark.parametrize("name", RANDOMIZERS)
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-17, 9e-7, 2e9, 1e300])
+@every("name", RANDOMIZERS)
+@every("epsilon", [5e-324, 1e-300, 1e-17, 9e-7, 2e9, 1e300])
 def test_an_epsilon_that_nothing_can_be_computed_with_is_refused(name, epsilon):
     with pytest.raises(InputError, match=r"^Expected [^\n]*epsilon"):
         oracle(name, epsilon)
@@ -41,7 +42,7 @@ def test_marginals_refuse_it_too(epsilon):
         HadamardMarginals(epsilon=epsilon, num_attributes=3, order=2)
 
 
-@pytest.mark.parametrize("name", RANDOMIZERS)
+@every("name", RANDOMIZERS)
 def test_at_the_smallest_epsilon_reports_differ_by_exactly_that(name):
     tiny = oracle(name, 1e-6)
     space = tiny.report_space()
@@ -54,8 +55,8 @@ def test_at_the_smallest_epsilon_reports_differ_by_exactly_that(name):
     assert np.diff(estimates).min() > 0
 
 
-@pytest.mark.parametrize("name", RANDOMIZERS)
-@pytest.mark.parametrize("epsilon", [700.0, 1000.0, 1e9])
+@every("name", RANDOMIZERS)
+@every("epsilon", [700.0, 1000.0, 1e9])
 def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
     if name in {"olh", "pgr", "flh"}:
         # Their fields and cells are as many as e**epsilon.
@@ -74,8 +75,8 @@ def test_a_huge_epsilon_gives_finite_numbers_or_one_line(name, epsilon):
     assert logs.max() <= 0
 
 
-@pytest.mark.parametrize("epsilon", [800.0, 3000.0, 1e9])
-@pytest.mark.parametrize("name", ["grr", "ss", "sue", "cms", "hcms", "hashtogram"])
+@every("epsilon", [800.0, 3000.0, 1e9])
+@every("name", ["grr", "ss", "sue", "cms", "hcms", "hashtogram"])
 def test_no_report_is_noise_where_the_exponential_is_no_double(name, epsilon):
     values = np.array([0, 3, 3, 7, 7, 7, 7, 15] * 100)
     held = np.bincount(values, minlength=16)

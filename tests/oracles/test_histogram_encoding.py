@@ -15,6 +15,7 @@ from fedhh.oracles import (
 )
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
+from tests.every import every
 
 
 def sum_of_capped(number: int, cap: int, ratio: float) -> dict[int, float]:
@@ -75,9 +76,7 @@ def test_without_a_grid_histogram_encoding_is_symmetric_unary_encoding():
 
 
 # Wang et al. (2017): the best thresholds, from the field's table.
-@pytest.mark.parametrize(
-    ("epsilon", "theta"), [(0.5, 0.56), (1, 0.62), (2, 0.71), (4, 0.82), (8, 0.90), (10, 0.92)]
-)
+@every(("epsilon", "theta"), [(0.5, 0.56), (1, 0.62), (2, 0.71), (4, 0.82), (8, 0.90), (10, 0.92)])
 def test_thresholds_are_the_best_ones(epsilon, theta):
     oracle = ThresholdHistogramEncoding(epsilon=epsilon, domain_size=100)
     assert (oracle.threshold - 0.5) / oracle.steps == pytest.approx(theta, abs=0.005)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fedhh.oracles import OracleSpec, make_oracle
+from tests.every import every
 
 # The field's table of V0, computed by hand from the papers' p and q (Wang et al. 2017, sections 3
 # and 4; Ye and Barg 2017; Apple 2017), to four digits: not from this package. "oue" is the formula
@@ -36,16 +35,14 @@ def noise(name: str, epsilon: float, domain_size: int) -> float:
     return float(oracle.variance(0, 1))
 
 
-@pytest.mark.parametrize(("name", "epsilon", "domain_size", "v0"), CELLS)
+@every(("name", "epsilon", "domain_size", "v0"), CELLS)
 def test_noise_is_that_of_the_table_to_four_digits(name, epsilon, domain_size, v0):
     # One number of the table is given to three digits.
     digits = 2 if v0 == 0.00683 else 3
     assert f"{noise(name, epsilon, domain_size):.{digits}e}" == f"{v0:.{digits}e}"
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "domain_size", "oue"), [(e, s, row[2]) for e, s, *row in TABLE]
-)
+@every(("epsilon", "domain_size", "oue"), [(e, s, row[2]) for e, s, *row in TABLE])
 def test_local_hashing_has_a_whole_number_of_cells_and_the_table_the_best_real_one(
     epsilon, domain_size, oue
 ):

@@ -14,6 +14,7 @@ from fedhh.oracles import (
 )
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, report_distribution
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 
@@ -54,7 +55,7 @@ def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large(draws,
     assert (np.abs(np.cov(tallies.T) - covariance) < off * scale).all()
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         GeneralizedRandomizedResponse,
@@ -64,7 +65,7 @@ def test_sampled_tally_of_randomized_response_is_multinomial_in_the_large(draws,
         SymmetricUnaryEncoding,
     ],
 )
-@pytest.mark.parametrize("counts", [[1, 1, 0], [-1, 2, 0, 2]], ids=str)
+@every("counts", [[1, 1, 0], [-1, 2, 0, 2]])
 def test_histograms_that_do_not_fit_the_domain_are_refused(name, counts):
     epsilon = math.inf if name is Identity else 1.0
     oracle = name(epsilon=epsilon, domain_size=4)

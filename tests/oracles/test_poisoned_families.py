@@ -20,6 +20,7 @@ from fedhh.oracles.poisoning import (
 )
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
+from tests.every import every
 from tests.wrong_oracles import KeepsItsValueTooOften
 
 
@@ -74,7 +75,7 @@ def test_the_best_of_some_honest_reports_where_no_family_is_known():
     assert follows_distribution(uniform, dict.fromkeys(range(8), 1 / 8))
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@every("name", ORACLES)
 def test_every_registered_oracle_has_a_family(name):
     of = oracle(name, epsilon=math.inf if name == "none" else 1.0)
     assert any(kind in FAMILIES for kind in type(of).__mro__)

@@ -26,6 +26,7 @@ from fedhh.oracles.poisoning import (
 from fedhh.oracles.report_checks import check_reports
 from fedhh.testing import follows_distribution
 from fedhh.testing.statistics import rows
+from tests.every import every
 from tests.thinned import thinned
 
 NAMES = [name for name in ORACLES if name != "none"]
@@ -86,8 +87,8 @@ def test_subset_selections_gain_is_of_these_parameters():
     assert of.q == pytest.approx(0.271609, abs=5e-7)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
-@pytest.mark.parametrize(("num_wanted", "frequency"), [(1, 0.0), (3, 0.25), (40, 0.9)])
+@every("epsilon", [0.5, 2.0, 5.0])
+@every(("num_wanted", "frequency"), [(1, 0.0), (3, 0.25), (40, 0.9)])
 def test_maximal_gains_follow_the_closed_forms(epsilon, num_wanted, frequency):
     beta, r, f, odds = 0.1, num_wanted, frequency, math.exp(epsilon)
     ss, cells = oracle("ss", epsilon=epsilon), round(odds) + 1
@@ -105,7 +106,7 @@ def test_maximal_gains_follow_the_closed_forms(epsilon, num_wanted, frequency):
         assert found == pytest.approx(gain, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_a_wanted_value_through_the_honest_randomizer_gains_beta_only(name):
     params = {"num_hashes": 256} if name in ("cms", "hcms") else {}
     of, wanted, n = oracle(name, **params), [3, 50, 99], 6000
@@ -157,7 +158,7 @@ def test_no_report_surpasses_those_that_are_crafted(name):
         assert all_effects.mean() < best
 
 
-@pytest.mark.parametrize("name", ENUMERATED)
+@every("name", ENUMERATED)
 def test_all_that_is_made_up_is_in_the_report_space(name):
     of, rng = small(name), np.random.default_rng(5)
     space = set(rows(of.report_space()))
@@ -174,7 +175,7 @@ def test_all_that_is_made_up_is_in_the_report_space(name):
             assert of.aggregate(reports).shape == (of.aggregate_size,)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_a_server_that_checks_reports_accepts_all_that_is_made_up(name):
     attacked = oracle(name, domain_size=64)
     wanted, rng = np.array([3, 5, 9, 11]), np.random.default_rng(1)

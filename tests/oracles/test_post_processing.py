@@ -16,9 +16,10 @@ from fedhh.oracles.post_processing import (
     significance_threshold,
 )
 from fedhh.validation import InputError
+from tests.every import every
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_norm_sub_has_the_total_and_nothing_negative(seed):
     rng = np.random.default_rng(seed)
     estimates = rng.normal(0, 100, size=rng.integers(1, 60))
@@ -81,7 +82,7 @@ def test_names():
         assert not len(post_process(how, np.zeros(0), total=5.0, std=1.0))
 
 
-@pytest.mark.parametrize("name", [each for each in ORACLES if each != "none"])
+@every("name", [each for each in ORACLES if each != "none"])
 def test_every_oracles_estimates_can_be_processed(name):
     oracle = make_oracle(OracleSpec(name=name, epsilon=2.0), 20)
     rng = np.random.default_rng(2)

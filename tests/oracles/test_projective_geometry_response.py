@@ -11,6 +11,7 @@ import pytest
 from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
+from tests.every import every
 
 # Fields of 3 and 2 elements, with dimensions beyond the two that the suite's cases have: they pass
 # its checks, too (tests/conformance).
@@ -76,7 +77,7 @@ def test_reports_of_a_larger_space_have_their_distribution():
         assert not follows_distribution(reports, dict(enumerate(moved.tolist())))
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+@every("epsilon", [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 def test_noise_is_that_of_subset_selection_within_five_percent(epsilon):
     best = SubsetSelection(epsilon=epsilon, domain_size=10**5, subset_size="optimal")
     ours = ProjectiveGeometryResponse(epsilon=epsilon, domain_size=10**5)

@@ -17,6 +17,7 @@ from fedhh.oracles import (
 )
 from fedhh.oracles.report_checks import FLAWS, Flaw, check_reports
 from fedhh.validation import InputError
+from tests.every import every
 
 _SKETCH = {"num_hashes": 3, "num_cells": 4}
 _GRID = {"steps": 1, "reach": 0.3}
@@ -56,8 +57,8 @@ def near_misses(space):
     return everything.reshape(-1, *space.shape[1:])
 
 
-@pytest.mark.parametrize(("size", "epsilon"), [*SIZES, (70, 2.0)])
-@pytest.mark.parametrize("name", ORACLES)
+@every(("size", "epsilon"), [*SIZES, (70, 2.0)])
+@every("name", ORACLES)
 def test_every_honest_report_is_accepted(name, size, epsilon):
     oracle = oracle_of(name, size, epsilon)
     reports = oracle.privatize(np.arange(1_000) % size, rng=np.random.default_rng(3))
@@ -67,8 +68,8 @@ def test_every_honest_report_is_accepted(name, size, epsilon):
     assert check.refused == {}
 
 
-@pytest.mark.parametrize(("size", "epsilon"), SIZES)
-@pytest.mark.parametrize("name", ORACLES)
+@every(("size", "epsilon"), SIZES)
+@every("name", ORACLES)
 def test_what_is_accepted_is_the_space_of_reports(name, size, epsilon):
     oracle = oracle_of(name, size, epsilon)
     space = oracle.report_space()
@@ -89,7 +90,7 @@ def test_what_is_accepted_is_the_space_of_reports(name, size, epsilon):
     assert check.refused
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@every("name", ORACLES)
 def test_other_types_sizes_and_numbers_are_refused(name):
     oracle = oracle_of(name)
     good = oracle.privatize(np.arange(6) % 5, rng=np.random.default_rng(1))

@@ -10,6 +10,7 @@ import pytest
 from fedhh.oracles import ORACLES, OracleSpec, make_oracle
 from fedhh.oracles.base import LARGEST_REPORT_SPACE
 from fedhh.validation import InputError
+from tests.every import every
 
 # Domains of 2**23 values make most spaces large; of a sketch it is the table.
 LARGE = {
@@ -27,7 +28,7 @@ def oracle(name: str, domain_size: int, epsilon: float = 3.0, **params: int):
     return make_oracle(spec, domain_size)
 
 
-@pytest.mark.parametrize("name", [name for name in ORACLES if name != "blh"])
+@every("name", [name for name in ORACLES if name != "blh"])
 def test_too_many_reports_are_refused_before_anything_is_allocated(name):
     # A hash function has as many cells as e**epsilon; pgr limits its field.
     epsilon = {"olh": 20.0, "pgr": 2.0}.get(name, 3.0)

@@ -25,6 +25,7 @@ from fedhh.random import kernel_state
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.testing.statistics import ALPHA, distribution_p_value
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 DRAWS = 5_000
@@ -245,9 +246,7 @@ def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
     assert stats.kstest(z.ravel() + 0.05, "norm").pvalue < ALPHA
 
 
-@pytest.mark.parametrize(
-    ("size", "left"), [(2, 1), (3, 2), (4, 2), (5, 4), (8, 4), (9, 8), (100, 64)]
-)
+@every(("size", "left"), [(2, 1), (3, 2), (4, 2), (5, 4), (8, 4), (9, 8), (100, 64)])
 def test_the_left_half_of_a_range_is_the_largest_power_of_two_below_it(size, left):
     assert left_size.py_func(size) == left
 

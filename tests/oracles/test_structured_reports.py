@@ -13,6 +13,7 @@ import pytest
 
 from fedhh.oracles import DBitFlip, HadamardResponse, SubsetSelection, SymmetricUnaryEncoding
 from fedhh.validation import InputError
+from tests.every import every
 
 COUNTS = np.array([2, 0, 3, 1, 0])
 
@@ -60,8 +61,8 @@ def test_with_little_privacy_lost_hadamard_response_has_one_block_and_the_noise_
     assert float(oracle.variance(0, 1)) == pytest.approx(((growth + 1) / (growth - 1)) ** 2)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 6.0, 8.0, 10.0])
-@pytest.mark.parametrize("domain_size", [100, 10**4, 10**6])
+@every("epsilon", [1.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+@every("domain_size", [100, 10**4, 10**6])
 def test_hadamard_response_is_within_a_constant_of_subset_selection(epsilon, domain_size):
     best = SubsetSelection(epsilon=epsilon, domain_size=domain_size, subset_size="optimal")
     ours = HadamardResponse(epsilon=epsilon, domain_size=domain_size)

@@ -11,6 +11,7 @@ from fedhh.testing import (
     report_distribution,
 )
 from fedhh.validation import InputError
+from tests.every import every
 
 # Independently computed reference: s, epsilon, d, p, q, p - q, blanket probability, noise of the
 # ceiling, noise of the floor, best d of the two.
@@ -46,7 +47,7 @@ def noise(epsilon: float, s: int, d: int) -> float:
     return q * (1 - q) / (p - q) ** 2
 
 
-@pytest.mark.parametrize("row", REFERENCE, ids=lambda row: f"{row[0]}-{row[1]}")
+@every("row", REFERENCE)
 def test_parameters_equal_the_reference(row):
     s, epsilon, d, p, q, gap, blanket, ceiling, floor, best = row
     oracle = SubsetSelection(epsilon=epsilon, domain_size=s)
@@ -61,16 +62,16 @@ def test_parameters_equal_the_reference(row):
     assert optimal.variance(0, 1) == pytest.approx(min(ceiling, floor), rel=1e-9)
 
 
-@pytest.mark.parametrize("s", [2, 3, 5, 17, 100, 101])
-@pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.5, 3.0, 4.6, 6.0])
+@every("s", [2, 3, 5, 17, 100, 101])
+@every("epsilon", [0.1, 0.7, 1.5, 3.0, 4.6, 6.0])
 def test_optimal_subset_size_is_the_best_of_all(s, epsilon):
     chosen = SubsetSelection(epsilon=epsilon, domain_size=s, subset_size="optimal").d
     best = min(noise(epsilon, s, d) for d in range(1, s))
     assert noise(epsilon, s, chosen) == pytest.approx(best, rel=1e-12)
 
 
-@pytest.mark.parametrize("whole", range(1, 60))
-@pytest.mark.parametrize("multiple", [1, 2, 3, 7])
+@every("whole", range(1, 60))
+@every("multiple", [1, 2, 3, 7])
 def test_a_whole_subset_size_is_not_rounded_up(whole, multiple):
     # s / (E + 1) is a whole number, which floating point may miss by a hair on either side.
     if multiple * (whole + 1) >= 2 and whole > 1:

@@ -21,6 +21,7 @@ from fedhh.plans.noise_privacy import (
 )
 from fedhh.questions.noise_shares import DiscreteLaplace, NoiseShares, noise_of
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 
@@ -65,9 +66,9 @@ def test_missing_shares_cost_what_the_closed_form_says(part, expected):
     assert -math.log(ratio) == pytest.approx(missing_shares_epsilon(0.1575, part), rel=1e-11)
 
 
-@pytest.mark.parametrize("decay", [0.002, 0.3, 2.0])
-@pytest.mark.parametrize("part", [0.99, 0.5, 0.02])
-@pytest.mark.parametrize("move", [1, 2, 7])
+@every("decay", [0.002, 0.3, 2.0])
+@every("part", [0.99, 0.5, 0.02])
+@every("move", [1, 2, 7])
 def test_the_closed_form_is_the_ratio_of_a_numeric_convolution(decay, part, move):
     masses = laplace(decay).distribution(part).masses
     expected = math.log(masses[0] / masses[move])
@@ -121,10 +122,10 @@ def test_sixty_items_take_less_noise_by_their_losses_than_by_adding_epsilons_up(
     assert gaussian * (1 - 1e-4) < noise["skellam"] < gaussian * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("name", ["discrete-laplace", "skellam"])
-@pytest.mark.parametrize("part", [1.0, 0.8, 0.3])
-@pytest.mark.parametrize(("std", "delta"), [(1.5, 1e-3), (4.0, 1e-6), (0.4, 1e-4)])
-@pytest.mark.parametrize("moves", [(1,), (1, -1)])
+@every("name", ["discrete-laplace", "skellam"])
+@every("part", [1.0, 0.8, 0.3])
+@every(("std", "delta"), [(1.5, 1e-3), (4.0, 1e-6), (0.4, 1e-4)])
+@every("moves", [(1,), (1, -1)])
 def test_the_stated_epsilon_is_the_exact_one_rounded_up(name, part, std, delta, moves):
     noise = noise_of(name, std)
     stated = noise_epsilon(noise, counts=len(moves), delta=delta, part=part)

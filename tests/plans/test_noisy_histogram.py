@@ -13,6 +13,7 @@ from fedhh.plans.gaussian_noise import gaussian_delta, gaussian_mu
 from fedhh.plans.noisy_histogram import HistogramRelease, histogram_release
 from fedhh.plans.truncated_geometric import TruncatedGeometric
 from fedhh.validation import InputError
+from tests.every import every
 from tests.plans.releases_enumerated import (
     laplace_cdf,
     largest_divergence,
@@ -49,8 +50,8 @@ def test_other_rules_have_other_thresholds():
     assert found.threshold > one_item > add_or_remove
 
 
-@pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 6.0])
+@every("mu", [0.05, 0.5, 1.0, 3.0])
+@every("epsilon", [0.0, 0.1, 1.0, 6.0])
 def test_gaussian_delta_is_the_integral_of_what_exceeds(mu, epsilon):
     x = np.linspace(-12, 12 + mu, 400_001)
     excess = np.maximum(norm.pdf(x, loc=mu) - math.exp(epsilon) * norm.pdf(x), 0)
@@ -131,15 +132,15 @@ def test_every_swap_of_tiny_data_is_within_epsilon_and_delta(settings, noise, mi
             assert found == pytest.approx(release.proven_delta, rel=1e-6)
 
 
-@pytest.mark.parametrize(
+@every(
     "settings",
     [
         {"epsilon": 1.0, "delta": 1e-3, "max_items": 2},
         {"epsilon": 2.0, "delta": 1e-3, "max_items": 1},
     ],
 )
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("min_contributors", [0, 3])
+@every("noise", ["laplace", "gaussian"])
+@every("min_contributors", [0, 3])
 def test_half_the_noise_is_refuted(settings, noise, min_contributors):
     release = histogram_release(**settings, noise=noise, min_contributors=min_contributors)
     half = replace(release, scale=release.scale / 2)

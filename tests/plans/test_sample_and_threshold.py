@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from fedhh.plans.sample_and_threshold import SampledCounts, sampled_counts
 from fedhh.validation import InputError
+from tests.every import every
 from tests.plans.releases_enumerated import divergence
 
 
@@ -46,9 +47,9 @@ def test_the_published_point():
     assert f"{math.exp(-20 / share * entropy):.1e}" == "6.2e-13"
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.4, 0.7])
-@pytest.mark.parametrize("threshold", [1, 5, 20])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@every("rate", [0.02, 0.1, 0.4, 0.7])
+@every("threshold", [1, 5, 20])
+@every("epsilon", [0.3, 1.0, 2.5])
 def test_delta_is_exact(rate, threshold, epsilon):
     counts = SampledCounts(rate=rate, threshold=threshold)
     expected = literature_delta(counts, epsilon)

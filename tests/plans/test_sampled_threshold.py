@@ -20,6 +20,7 @@ from fedhh.privacy_loss.sums import UncertifiedError
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
+from tests.every import every
 from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
 from tests.thinned import thinned
 
@@ -185,8 +186,8 @@ def response_deltas(pure: float):
     return np.vectorize(bound.delta)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 10, 31])
-@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-10])
+@every("rounds", [1, 2, 3, 10, 31])
+@every("delta", [1e-2, 1e-6, 1e-10])
 def test_randomized_responses_compose_as_they_do_exactly(rounds, delta):
     pure = 0.25
     got = composed_epsilon(response_deltas(pure), lowest=pure, num_rounds=rounds, delta=delta)

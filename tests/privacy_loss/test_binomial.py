@@ -17,6 +17,7 @@ from fedhh.privacy_loss.binomial import (
     pmf,
     upper_tail,
 )
+from tests.every import every
 
 
 @cache
@@ -32,7 +33,7 @@ def exact_excess(trials: int, threshold: float) -> float:
     return float(Fraction(total, unit << trials))
 
 
-@pytest.mark.parametrize("trials", [1, 2, 3, 10, 61, 400])
+@every("trials", [1, 2, 3, 10, 61, 400])
 def test_excess_is_the_sum_over_all_outcomes(trials):
     thresholds = np.unique(np.r_[np.linspace(-1, trials + 1, 41), np.arange(trials + 1.0)])
     got = binomial_excess(np.full(thresholds.size, float(trials)), thresholds)
@@ -131,7 +132,7 @@ def test_pmf_and_tails_are_those_of_integer_arithmetic(trials, p):
     assert np.allclose(lower_tail(counts, trials, p), padded.cumsum(), rtol=1e-11)
 
 
-@pytest.mark.parametrize(
+@every(
     ("trials", "p", "tolerance"),
     [
         (1, 0.5, 1e-6),

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon, smallest_true
+from tests.every import every
 
 
 def steps(epsilon: float) -> float:
@@ -14,8 +15,8 @@ def steps(epsilon: float) -> float:
     return math.exp(-5 * math.ceil(epsilon * 100) / 100)
 
 
-@pytest.mark.parametrize("function", [lambda e: math.exp(-20 * e), steps, lambda e: 0.5 * (e < 2)])
-@pytest.mark.parametrize("delta", [1e-14, 1e-3, 0.3])
+@every("function", [lambda e: math.exp(-20 * e), steps, lambda e: 0.5 * (e < 2)])
+@every("delta", [1e-14, 1e-3, 0.3])
 def test_the_epsilon_found_satisfies_delta_and_hardly_less_would(function, delta):
     found = smallest_epsilon(function, delta=delta, upper=30.0)
     assert function(found) <= delta

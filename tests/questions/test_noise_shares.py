@@ -11,6 +11,7 @@ from scipy import stats
 from fedhh.questions.noise_shares import DiscreteLaplace, NoiseShares, Skellam, noise_of
 from fedhh.testing.statistics import follows_distribution
 from fedhh.validation import InputError
+from tests.every import every
 
 BOTH = [DiscreteLaplace(std=2.5), Skellam(std=2.5)]
 PARTS = (1.0, 0.9, 0.5, 0.05)
@@ -32,9 +33,9 @@ def law(noise: NoiseShares, part: float) -> dict[int, float]:
     return {sign * k: float(mass) for k, mass in enumerate(masses) for sign in (1, -1)}
 
 
-@pytest.mark.parametrize("std", [0.3, 2.5, 40.0])
-@pytest.mark.parametrize("name", ["discrete-laplace", "skellam"])
-@pytest.mark.parametrize("part", PARTS)
+@every("std", [0.3, 2.5, 40.0])
+@every("name", ["discrete-laplace", "skellam"])
+@every("part", PARTS)
 def test_the_distribution_is_that_of_a_numeric_convolution(name, std, part):
     noise = noise_of(name, std)
     found = noise.distribution(part)

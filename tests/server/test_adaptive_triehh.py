@@ -21,6 +21,7 @@ from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
+from tests.every import every
 from tests.thinned import thinned
 
 SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}
@@ -136,9 +137,9 @@ def sizes_of(protocol, num_clients=100_000):
     return [layer.num_clients for layer in settled.plan.layers]
 
 
-@pytest.mark.parametrize("clients_per_layer", ["auto", 777, 1_000])
-@pytest.mark.parametrize("ranking", ["votes", "posterior"])
-@pytest.mark.parametrize("depth", [8, 15])
+@every("clients_per_layer", ["auto", 777, 1_000])
+@every("ranking", ["votes", "posterior"])
+@every("depth", [8, 15])
 def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking, clients_per_layer):
     loaded = AdaptiveTrieHH(
         depth=depth,
@@ -369,7 +370,7 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
     assert domains == [each.largest_domain for each in papers.plan.layers]
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "message"),
     [
         ({"passes": 2}, r"Expected passes=1 with ranking='posterior', got passes=2; .*'votes'"),

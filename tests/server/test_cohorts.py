@@ -9,13 +9,14 @@ import pytest
 
 from fedhh.server.adaptive.cohorts import cohort_sizes
 from fedhh.validation import InputError
+from tests.every import every
 
 TOTALS = [1_000, 1_800_000, 10**9 + 7, 10**12, 10**12 + 3, 7 * 10**15 + 1, 10**18 + 1]
 
 
-@pytest.mark.parametrize("front_loaded", [False, True])
-@pytest.mark.parametrize("rounds", [1, 2, 9, 10, 11, 14, 40])
-@pytest.mark.parametrize("total", TOTALS)
+@every("front_loaded", [False, True])
+@every("rounds", [1, 2, 9, 10, 11, 14, 40])
+@every("total", TOTALS)
 def test_sizes_sum_to_the_total_exactly_and_none_is_below_the_floor(total, rounds, front_loaded):
     for least in (1, total // (3 * rounds), total // rounds - 1, total // rounds):
         sizes = cohort_sizes(rounds, total, front_loaded=front_loaded, least=least)

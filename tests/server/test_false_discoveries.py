@@ -11,6 +11,7 @@ from scipy import stats
 from fedhh.oracles import SubsetSelection
 from fedhh.server.evidence import benjamini_hochberg, interval_quantile, p_values
 from fedhh.testing.oracle_distributions import tally_distribution
+from tests.every import every
 from tests.thinned import thinned
 
 
@@ -22,7 +23,7 @@ def p_of_sums(votes, rounds):
     return p_values(votes.astype(float), reports * of_all, expected * of_all)
 
 
-@pytest.mark.parametrize(
+@every(
     ("n", "q"),
     [(2, 0.3), (7, 0.5), (40, 0.9), (1_000, 0.018), (20_000, 2.5e-4), (10**7, 1e-3), (300, 1e-12)],
 )
@@ -93,7 +94,7 @@ PRINTED = (
 )
 
 
-@pytest.mark.parametrize(
+@every(
     ("p", "rate", "rejected"),
     [
         # Benjamini and Hochberg (1995), section 3.2: the first four of fifteen at 5 %.

@@ -17,6 +17,7 @@ from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
+from tests.every import every
 from tests.reference import trie_hh_without_noise
 from tests.zipf_words import final_state
 
@@ -210,7 +211,7 @@ def test_the_cure_for_too_few_clients_leaves_the_validation_rounds_part(share):
         replace(validated, clients_per_layer=int(largest) + 1).check_population(1_000)
 
 
-@pytest.mark.parametrize(
+@every(
     ("field", "value", "message"),
     [
         ("local_epsilon", -1.0, "local_epsilon=-1.0"),

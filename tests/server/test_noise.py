@@ -18,6 +18,7 @@ from fedhh.oracles import (
 )
 from fedhh.oracles.sketch import sample_sketch
 from fedhh.server.noise import Noise, SketchNoise, chance_of_votes
+from tests.every import every
 from tests.thinned import thinned
 
 ALPHA = 1e-9
@@ -161,8 +162,8 @@ def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
     assert (exact[1:] > 2 * alone[1:]).all()
 
 
-@pytest.mark.parametrize("num_reports", [0, 1, 7, 2_000, 10**7])
-@pytest.mark.parametrize("q", [0.0, 1e-9, 0.1, 0.5, 1.0])
+@every("num_reports", [0, 1, 7, 2_000, 10**7])
+@every("q", [0.0, 1e-9, 0.1, 0.5, 1.0])
 def test_chances_of_votes_are_the_binomial_tail(num_reports, q):
     rng = np.random.default_rng(0)
     votes = np.unique(

@@ -14,6 +14,7 @@ from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
+from tests.every import every
 from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
 SMALL = RapporUnknown(
@@ -127,7 +128,7 @@ def test_a_record_costs_the_sum_of_its_three_reports(population):
     assert report.best("user", "local").epsilon == 30.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"length": 2}, "can be linked to each other, got length=2 and ngram_length=2"),

@@ -27,6 +27,7 @@ from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.words.lexicon import Lexicon
+from tests.every import every
 from tests.server.test_false_discoveries import dense_distribution, truths
 from tests.thinned import thinned
 from tests.zipf_words import final_state
@@ -98,8 +99,8 @@ def test_from_one_vote_above_the_expectation_on_a_p_value_is_below_one():
     assert found == pytest.approx([5 / 16])
 
 
-@pytest.mark.parametrize("spec", ["ss", "grr", "oue", "olh", "none"])
-@pytest.mark.parametrize("holders", [1, 3, 20])
+@every("spec", ["ss", "grr", "oue", "olh", "none"])
+@every("holders", [1, 3, 20])
 def test_of_one_round_a_p_value_is_at_least_the_exact_tail_and_close(spec, holders):
     epsilon = np.inf if spec == "none" else 3.0
     oracle = make_pure_oracle(OracleSpec(name=spec, epsilon=epsilon), 200)

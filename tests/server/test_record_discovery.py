@@ -16,6 +16,7 @@ from fedhh.server.treehist import TreeHist
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.puzzle import FragmentPuzzle
+from tests.every import every
 from tests.thinned import thinned
 from tests.zipf_words import final_state, recall_of_top, six_letter_words
 
@@ -182,7 +183,7 @@ def test_both_reports_share_the_budget(protocol):
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("protocol", "changes", "message"),
     [
         (TREE, {"step": 6, "max_prefixes": 9}, "step < length"),

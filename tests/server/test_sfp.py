@@ -11,6 +11,7 @@ from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
@@ -206,7 +207,7 @@ def test_each_run_draws_its_hash_functions_from_its_seed(population, protocol):
     assert result.protocol == replace(protocol, hash_seed=5)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"length": 5}, "multiple of fragment_length"),

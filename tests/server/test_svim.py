@@ -33,6 +33,7 @@ from fedhh.words.alphabet import Alphabet
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
+from tests.every import every
 
 WORDS = ("a", "ab", "b", "bb")
 ALPHABET = Alphabet(symbols="ab")
@@ -76,7 +77,7 @@ def value_distribution(held, padded, num_candidates):
     return dict.fromkeys((*held, *dummies), 1 / padded)
 
 
-@pytest.mark.parametrize("held", [(), (1,), (0, 2), (0, 1, 3), (0, 1, 2, 3), (2, 4)])
+@every("held", [(), (1,), (0, 2), (0, 1, 3), (0, 1, 2, 3), (2, 4)])
 def test_a_client_draws_from_its_padded_set_uniformly(held):
     size = 3_000
     tally = drawn(question_of(size=size, padded_size=3), [held] * size)
@@ -89,8 +90,8 @@ def test_a_client_draws_from_its_padded_set_uniformly(held):
     assert not follows_distribution(values, value_distribution([0, 1], 2, len(WORDS)))
 
 
-@pytest.mark.parametrize("padded", [1, 2, 3])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@every("padded", [1, 2, 3])
+@every("epsilon", [0.5, 2.0])
 def test_a_report_of_a_padded_set_has_exactly_epsilon(epsilon, padded):
     candidates = 3
 
@@ -123,8 +124,8 @@ def test_a_query_says_the_privacy_of_the_client_and_not_of_its_randomizer():
     assert amplified(1000.0, 8) == pytest.approx(1000 + math.log(8))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("padded", [1, 2, 7])
+@every("epsilon", [0.5, 1.0, 4.0])
+@every("padded", [1, 2, 7])
 def test_the_oracle_is_that_with_the_smaller_variance(padded, epsilon):
     for candidates in (2, 5, 20, 200, 2_000, 50_000):
         spec = OracleSpec(name="grr", epsilon=amplified(epsilon, padded))

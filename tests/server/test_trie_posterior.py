@@ -15,6 +15,7 @@ from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePo
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
+from tests.every import every
 from tests.thinned import thinned
 from tests.zipf_words import final_state
 
@@ -157,17 +158,16 @@ def test_a_very_frequent_prefix_is_worth_no_less_than_a_rare_one(num_clients):
         assert mean[:5] == pytest.approx([2, 5, 20, 80, 200], rel=0.3)
 
 
-@pytest.mark.parametrize("votes", [0, 1, 30, 1_000])
-@pytest.mark.parametrize(
+@every("votes", [0, 1, 30, 1_000])
+@every(
     "oracle",
     [
         SubsetSelection(epsilon=16.0, domain_size=2),
         SubsetSelection(epsilon=16.0, domain_size=10**6),
         SubsetSelection(epsilon=0.1, domain_size=4),
     ],
-    ids=["no-noise", "no-chance", "nearly-no-signal"],
 )
-@pytest.mark.parametrize("num_reports", [0, 1_000])
+@every("num_reports", [0, 1_000])
 def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
     votes = min(votes, num_reports)
     parents = TriePosterior(held=np.array([0.0, 1e-300, 0.5, 1.0]), shares=beliefs(4, 0).shares)

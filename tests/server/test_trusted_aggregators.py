@@ -25,6 +25,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from tests.asked_clients import Recording
+from tests.every import every
 from tests.plans.releases_enumerated import laplace_cdf
 from tests.thinned import thinned
 
@@ -225,7 +226,7 @@ def test_a_run_without_a_word_says_how_many_contributors_one_needs():
     assert "A word is published in half of all cases from 4,607 contributors on" in text
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "changes", "message"),
     [
         ("tee-histogram", {"central_epsilon": 0.0}, "1e-06 <= central_epsilon"),

@@ -14,6 +14,7 @@ from fedhh.words.alphabet import BREAK, END, FOREIGN, Alphabet, clusters, length
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
+from tests.every import every
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 THUMB = "\U0001f44d\U0001f3fd"
@@ -26,7 +27,7 @@ HAN = "\ud55c"
 PIECES = ["a", "\u00e9", KSHI, KA_VIRAMA, SSA, *JAMO, HAN, FAMILY, THUMB, GERMANY, "\u0628\u064e"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "symbols"),
     [
         # By rule GB9c, consonants that a virama joins are one symbol.

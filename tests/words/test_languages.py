@@ -1,12 +1,11 @@
 import unicodedata
 
-import pytest
-
 from fedhh.words.known_words import KnownWords, is_named, language_list, named_list
 from fedhh.words.languages import NAMES, lower, normalised
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "language", "lowered"),
     [
         ("IŞIK", "tr", "ışık"),

@@ -29,6 +29,7 @@ from fedhh.oracles.report_checks import Flaw, check_reports
 from fedhh.testing import ORACLE_CASES, follows_distribution, oracle_checks
 from fedhh.testing.oracle_distributions import aggregate_distribution, report_distribution
 from fedhh.validation import InputError
+from tests.every import every
 
 # Moduli of a value more than others and not; 2 among them; one modulus alone; two and more.
 TINY = [
@@ -142,7 +143,7 @@ def test_there_is_an_inverse_up_to_the_degree_of_the_recurrence_and_no_further(m
         assert bool(np.linalg.matrix_rank(toeplitz(system.first_column)) == size) is full
 
 
-@pytest.mark.parametrize("size", [2, 3, 6, 10, 31, 100, 257, 512])
+@every("size", [2, 3, 6, 10, 31, 100, 257, 512])
 def test_moduli_are_coprime_of_full_rank_and_little_noise(size):
     system = coprime_system(size, 8)
     moduli = system.moduli
@@ -157,7 +158,7 @@ def test_moduli_are_coprime_of_full_rank_and_little_noise(size):
 
 
 # The paper's claim, of its experiments with as many values.
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
+@every("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
 def test_noise_is_within_1_3_of_subset_selections_in_fewer_bits(epsilon):
     best = SubsetSelection(epsilon=epsilon, domain_size=1_024, subset_size="optimal")
     ours = ModularSubsetSelection(epsilon=epsilon, domain_size=1_024)

@@ -6,6 +6,7 @@ from fedhh_extras.runoff import Runoff
 
 import fedhh
 from fedhh.testing import protocol_checks, protocol_trial, small_population
+from tests.every import every
 
 POPULATION = small_population(4_000)
 HELD = sorted(POPULATION.lexicon.words, key=len)[:6]
@@ -14,7 +15,7 @@ TRIAL = protocol_trial(
 )
 
 
-@pytest.mark.parametrize("check", protocol_checks(TRIAL), ids=str)
+@every("check", protocol_checks(TRIAL))
 def test_runoff(check):
     check(TRIAL)
 

@@ -21,6 +21,7 @@ from fedhh.accounting import (
     subset_selection_blanket,
 )
 from fedhh.accounting.bounds.clones import SelectionClones2023
+from tests.every import every
 from tests.thinned import thinned
 
 LOCAL_EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -106,7 +107,7 @@ def test_a_pair_with_a_few_more_clones_is_not_above_every_blanket():
     )
 
 
-@pytest.mark.parametrize("local_epsilon", LOCAL_EPSILONS)
+@every("local_epsilon", LOCAL_EPSILONS)
 def test_each_summand_is_less_spread_out_than_the_pairs(local_epsilon):
     # Convex order, which sums keep, so this covers every number of reports: the same mean, and
     # E[(V - t)_+] no larger for any t.

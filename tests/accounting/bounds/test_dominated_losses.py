@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from fedhh.accounting.bounds.composition import dominated_losses
+from tests.every import every
 
 
 def shift(epsilons: np.ndarray, distance: float) -> np.ndarray:
@@ -35,12 +36,12 @@ def delta_of(masses: dict[int, float], epsilons: np.ndarray, grid: float) -> np.
     return np.maximum(0.0, -np.expm1(epsilons[:, None] - losses)) @ weights
 
 
-@pytest.mark.parametrize(
+@every(
     ("curve", "parameter", "widest"),
     [(shift, 0.1, 0.6), (shift, 1.0, 7.0), (response, 2.0, 2.0), (response, 2.0, 3.0)]
     + [(pair, seed, 9.0) for seed in range(12)],
 )
-@pytest.mark.parametrize("dots", [5, 40, 300])
+@every("dots", [5, 40, 300])
 def test_their_delta_is_below_the_curve_everywhere(curve, parameter, widest, dots):
     gap = widest / dots
     deltas = curve(np.arange(-dots, dots + 1) * gap, parameter)

@@ -8,10 +8,11 @@ import pytest
 from fedhh.accounting.bounds import pair_lattice
 from fedhh.accounting.bounds.pair_lattice import PairLattice, chords
 from fedhh.privacy_loss.binomial import lattice
+from tests.every import every
 
 
-@pytest.mark.parametrize(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.2), (60, 0.7), (300, 0.05)])
-@pytest.mark.parametrize("slope", [1e-4, 0.5])
+@every(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.2), (60, 0.7), (300, 0.05)])
+@every("slope", [1e-4, 0.5])
 def test_chords_bound_convex_falling_functions_from_above(trials, p, slope):
     counts = np.arange(trials + 1.0)
     distribution = np.array(

@@ -17,6 +17,7 @@ from fedhh.privacy_loss.distribution import PrivacyLossDistribution, likely_lies
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Kinds, delta_of_responses
 from tests.accounting.long_double import delta_of_sum, needs_long_double
+from tests.every import every
 
 COMMENSURATE: list[Kinds] = [
     {1.0: 1},
@@ -43,8 +44,8 @@ def optimal(kinds: Kinds, delta: float) -> float:
     return found
 
 
-@pytest.mark.parametrize("kinds", COMMENSURATE, ids=str)
-@pytest.mark.parametrize("delta", DELTAS)
+@every("kinds", COMMENSURATE)
+@every("delta", DELTAS)
 def test_optimal_composition_is_the_exact_sum_over_binomials(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
     assert delta_of_responses(kinds, epsilon) <= delta * (1 + 1e-13)
@@ -54,8 +55,8 @@ def test_optimal_composition_is_the_exact_sum_over_binomials(kinds: Kinds, delta
     assert epsilon == 0 or delta_of_responses(kinds, below) > delta
 
 
-@pytest.mark.parametrize("kinds", OTHERS, ids=str)
-@pytest.mark.parametrize("delta", DELTAS)
+@every("kinds", OTHERS)
+@every("delta", DELTAS)
 def test_epsilons_without_a_common_divisor_are_rounded_up(kinds: Kinds, delta: float) -> None:
     epsilon = optimal(kinds, delta)
     assert delta_of_responses(kinds, epsilon) <= delta * (1 + 1e-13)
@@ -164,8 +165,8 @@ def test_responses_that_are_not_kept_count_as_infinite_losses(
     assert outside <= found.infinite <= outside * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("epsilon", "count"), [(0.3, 40), (2.0, 1), (9.0, 5000), (0.01, 20_000)])
-@pytest.mark.parametrize("cut", [1e-3, 1e-9, 1e-21])
+@every(("epsilon", "count"), [(0.3, 40), (2.0, 1), (9.0, 5000), (0.01, 20_000)])
+@every("cut", [1e-3, 1e-9, 1e-21])
 def test_likely_lies_are_all_but_a_probability_on_either_side(
     epsilon: float, count: int, cut: float
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting.bounds.selection import reachable_blanket, subset_selection_blanket
+from tests.every import every
 from tests.thinned import thinned
 
 EPSILONS = (0.05, 0.3, 1.0, 2.0)
@@ -65,8 +66,8 @@ def test_a_range_too_wide_to_look_through_gives_the_pair_above_all():
     assert wide.neither == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, 2.5, 4.0, 6.5, 8.0])
-@pytest.mark.parametrize(
+@every("local_epsilon", [0.1, 1.0, 2.5, 4.0, 6.5, 8.0])
+@every(
     ("smallest", "largest"),
     [(2, 30_000), (29, 9_000), (777, 20_011), (8_950, 8_960), (4_000, 61_000)],
 )

@@ -14,6 +14,7 @@ from fedhh.accounting.inference import STRATEGIES, allowed_success, infer_word
 from fedhh.accounting.inference.chosen_trie import exact_successes
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 from tests.wrong_oracles import SupportsItsValue
 
@@ -67,8 +68,8 @@ def test_no_choice_of_tries_tells_more_than_the_stated_epsilon_allows(name, epsi
             assert found <= best * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("size", [6, 28])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@every("size", [6, 28])
+@every("strategy", STRATEGIES)
 def test_a_trie_about_one_of_two_words_has_a_closed_form_over_all_rounds(size, strategy):
     oracle = oracle_of(domain_size=size)
     d, s, p = oracle.d, oracle.domain_size, oracle.p
@@ -151,7 +152,7 @@ def test_what_is_not_exact_is_simulated():
     assert exact_successes(oracle_of(domain_size=40), "each", words=12, rounds=2) == [None, None]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "message"),
     [
         ({"words": 1}, "words=1"),

@@ -13,6 +13,7 @@ from fedhh.accounting.inference import Evidence, GuessesMade, Success, allowed_s
 from fedhh.accounting.inference.evidence import TooManyKindsError
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 from fedhh.validation import InputError
+from tests.every import every
 
 NAMES = ("grr", "ss", "oue", "olh", "hcms", "cms", "hr")
 
@@ -34,8 +35,8 @@ def by_sequences(oracle, values, reports):
     return total / len(values)
 
 
-@pytest.mark.parametrize("name", ["grr", "ss", "oue", "cms"])
-@pytest.mark.parametrize("values", [(0, 1), (0, 1, 3)])
+@every("name", ["grr", "ss", "oue", "cms"])
+@every("values", [(0, 1), (0, 1, 3)])
 def test_kinds_of_reports_guess_as_well_as_whole_reports(name, values):
     oracle = oracle_of(name)
     one = Evidence.of_oracle(oracle, values)
@@ -66,7 +67,7 @@ def test_two_words_and_one_report_of_subset_selection_have_a_closed_form(epsilon
     assert found.success == pytest.approx((1 + oracle.p - oracle.q) / 2, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every("name", NAMES)
 def test_all_probabilities_at_once_are_those_of_each_value(name):
     oracle = oracle_of(name)
     reports = oracle.privatize(np.repeat(np.arange(4), 20), rng=np.random.default_rng(3))
@@ -87,8 +88,8 @@ def test_all_probabilities_of_a_long_report():
     assert np.unique(found[:, 0]).size > 1
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "olh"])
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@every("name", [name for name in NAMES if name != "olh"])
+@every("epsilon", [0.5, 3.0])
 def test_no_stated_distribution_tells_more_than_is_allowed(name, epsilon):
     oracle = oracle_of(name, epsilon)
     for number in (2, 3, 4):

@@ -12,6 +12,7 @@ from fedhh.accounting.inference import Pools, infer_pool
 from fedhh.accounting.inference.pool_inference import exact_successes
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.validation import InputError
+from tests.every import every
 from tests.wrong_oracles import SupportsItsValue
 
 APPLE_EPSILON = 4.0
@@ -23,8 +24,8 @@ def oracle_of(name="cms", epsilon=APPLE_EPSILON, domain_size=4, num_cells=6):
     return make_oracle(OracleSpec(name=name, epsilon=epsilon, params=params), domain_size)
 
 
-@pytest.mark.parametrize("name", ["grr", "ss", "cms"])
-@pytest.mark.parametrize("polarization", [1.0, 0.6])
+@every("name", ["grr", "ss", "cms"])
+@every("polarization", [1.0, 0.6])
 def test_exact_success_is_that_of_every_sequence_of_draws_and_reports(name, polarization):
     pools = Pools(num_pools=2, pool_size=2, polarization=polarization)
     oracle = oracle_of(name, 1.0, num_cells=3)

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pytest
 
 from fedhh.questions.channel import Answering, Channel, in_turn
 from fedhh.questions.clients import Sent
 from fedhh.questions.matching import WordMatcher
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
+from tests.every import every
 from tests.questions_of_each_kind import Fakes
 from tests.zipf_words import everybody_holds
 
@@ -34,8 +34,8 @@ def sent(question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS
     return counts, tally
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ask.KINDS)
+@every("way", WAYS)
+@every("kind", ask.KINDS)
 def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
     question = ask.KINDS[kind]()
     counts, tally = sent(question, way, 40)
@@ -53,8 +53,8 @@ def test_fake_clients_send_as_many_reports_as_honest_ones(kind, way):
     assert tally.shape == honest.shape
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ask.KINDS)
+@every("way", WAYS)
+@every("kind", ask.KINDS)
 def test_the_same_coins_give_the_same_reports(kind, way):
     question = ask.KINDS[kind]()
     first, tally = sent(question, way, 30)
@@ -63,8 +63,8 @@ def test_the_same_coins_give_the_same_reports(kind, way):
     assert np.array_equal(first.messages, again.messages) or first.messages is None
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ask.KINDS)
+@every("way", WAYS)
+@every("kind", ask.KINDS)
 def test_no_fake_clients_change_nothing(kind, way):
     counts, tally = sent(ask.KINDS[kind](), way, 0)
     assert not tally.any()
@@ -72,7 +72,7 @@ def test_no_fake_clients_change_nothing(kind, way):
     assert counts.messages is None or len(counts.messages) == 0
 
 
-@pytest.mark.parametrize("kind", ask.KINDS)
+@every("kind", ask.KINDS)
 def test_words_that_no_alphabet_spells_support_nothing(kind):
     # The alphabet has no "z": no candidate, no string, no upload.
     counts, tally = sent(ask.KINDS[kind](), "promote", 60, targets=["zz", "zzz"])

@@ -7,6 +7,7 @@ from fedhh.clients.populations.known_words import KnownWords, load_known, remove
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
+from tests.every import every
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def population():
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("word", "known"),
     [
         ("dog", True),

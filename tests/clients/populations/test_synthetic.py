@@ -8,6 +8,7 @@ from fedhh.clients.populations.known_words import load_known, remove_known
 from fedhh.clients.populations.strings import rank_strings
 from fedhh.clients.populations.synthetic import RankDrawer, population_presets, synthetic_population
 from fedhh.validation import InputError
+from tests.every import every
 
 PRESETS = ["chat", "keyboard60d", "post", "tweet"]
 
@@ -147,7 +148,7 @@ def test_a_population_beyond_memory_is_refused_before_it_is_drawn():
         synthetic_population("keyboard60d", 10**8, seed=0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("field", "value"),
     [
         ("min_words", 0),

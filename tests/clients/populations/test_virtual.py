@@ -26,6 +26,7 @@ from fedhh.words.coded_words import coded_numbers, coded_words
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
 from tests import questions_of_each_kind as ask
+from tests.every import every
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -179,8 +180,8 @@ def test_protocols_that_broadcast_no_candidates_give_the_same_bits_as_on_the_sto
     assert assert_same_rounds(protocol, drawn, stored) == len(protocol.plan.layers)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14])
-@pytest.mark.parametrize("symbols", ["lower", "printable", "abcdeiouzq"])
+@every("length", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14])
+@every("symbols", ["lower", "printable", "abcdeiouzq"])
 def test_coded_words_have_the_values_that_their_strings_have(length, symbols):
     rng = np.random.default_rng(length)
     numbers = np.r_[

@@ -21,6 +21,7 @@ from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.testing import ALPHA
 from fedhh.validation import InputError
+from tests.every import every
 
 
 def listed(weights: np.ndarray, **changes: float) -> PopulationModel:
@@ -85,7 +86,7 @@ def _zeros(word: str) -> bool:
     return any(a.isdigit() and b.isdigit() for a, b in pairwise(word))
 
 
-@pytest.mark.parametrize(
+@every(
     ("section", "message"),
     [
         ({"source": "wordfreq-tail", "clients": 9}, 'expected "none", since all words'),

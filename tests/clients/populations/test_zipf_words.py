@@ -11,6 +11,7 @@ from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.testing import ALPHA
 from fedhh.validation import InputError
+from tests.every import every
 
 CLIENTS = 60_000
 
@@ -70,7 +71,7 @@ def test_a_configuration_can_ask_for_it():
     assert many.word_counts.sum() == 500
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "message"),
     [
         ({"known": "scowl70"}, 'expected "none"'),

@@ -10,9 +10,10 @@ from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import prepare_text, read_file, read_population
 from fedhh.clients.reading.tokens import EMOJI, tokenize, tokenize_all
 from fedhh.validation import InputError
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "tokens"),
     [
         ("Hello, World", ["hello", "world"]),
@@ -46,7 +47,7 @@ def test_text_is_tokenized_by_the_stated_rule(text, tokens):
     assert tokenize(text) == tokens
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "emoji"),
     [
         ("lol \U0001f602\U0001f602 so\u2764\ufe0f", ["\U0001f602", "\U0001f602", "\u2764\ufe0f"]),
@@ -152,7 +153,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_texts_in_pieces_have_the_words_of_whole_texts(seed):
     """Nothing reaches over a blank: what `tokenize` says of a text is what its pieces say."""
     rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -198,7 +199,7 @@ def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
         fedhh.population_from(pd.concat([frame, frame[["word"]]], axis=1))
 
 
-@pytest.mark.parametrize(
+@every(
     ("columns", "message"),
     [
         (

@@ -38,6 +38,7 @@ from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.known_words import named_list
+from tests.every import every
 from tests.thinned import thinned
 
 CLASSES = {
@@ -86,7 +87,7 @@ def test_a_protocols_defaults_are_those_of_its_class(name):
     assert protocol.settle(**sizes) == CLASSES[name](**told).settle(**sizes)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@every("name", CLASSES)
 def test_a_table_has_the_settings_of_its_class_but_for_those_that_stand_elsewhere(name):
     table = section_class(name).model_fields
     assert list(table) == ["name", *own_settings(CLASSES[name])]
@@ -159,7 +160,7 @@ def test_central_triehh_gets_sample_and_threshold_from_its_privacy():
     assert (given.threshold, given.clients_per_layer) == (20, 500)
 
 
-@pytest.mark.parametrize(
+@every(
     ("settings", "message"),
     [
         (["protocol.name=sfpp"], "Unknown protocol 'sfpp'; did you mean 'sfp'?"),
@@ -239,7 +240,7 @@ def test_one_of_several_baselines_is_changed_by_its_number():
     assert added.baseline[2].keep == 8
 
 
-@pytest.mark.parametrize(
+@every(
     ("setting", "message"),
     [
         ("baseline.max_words=9", r"Expected --set baseline.NUMBER.KEY=VALUE, NUMBER from 0 to 1"),

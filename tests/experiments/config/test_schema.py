@@ -10,9 +10,10 @@ from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
 from fedhh.validation import InputError
+from tests.every import every
 
 
-@pytest.mark.parametrize("name", preset_names())
+@every("name", preset_names())
 def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
     config = load_config(preset=name)
     again = parse_config(tomllib.loads(config.to_toml()), "written")
@@ -20,7 +21,7 @@ def test_every_preset_is_valid_and_comes_back_from_its_own_file(name: str):
     build_protocol(config)
 
 
-@pytest.mark.parametrize(
+@every(
     ("setting", "message"),
     [
         (

@@ -9,6 +9,7 @@ from fedhh.experiments.planner import trial
 from fedhh.experiments.planner.goal import Goal, bytes_of, share_of
 from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.validation import InputError
+from tests.every import every
 
 
 @pytest.mark.parametrize(
@@ -18,13 +19,13 @@ def test_shares_are_numbers_or_fractions(text, share: float):
     assert share_of(text) == pytest.approx(share, rel=1e-15)
 
 
-@pytest.mark.parametrize("text", ["0", "-1/10", "2", "1/0", "often", "1/2/3", "nan"])
+@every("text", ["0", "-1/10", "2", "1/0", "often", "1/2/3", "nan"])
 def test_what_is_no_share_is_refused(text: str):
     with pytest.raises(InputError, match=r"Expected --held-by, a share in \(0, 1\]"):
         share_of(text)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "size"),
     [("100kB", 100_000), ("1.5 MB", 1_500_000), ("2GB", 2 * 10**9), ("7", 7), (9, 9), ("64 B", 64)],
 )
@@ -32,13 +33,13 @@ def test_sizes_are_bytes_with_decimal_units(text, size: int):
     assert bytes_of(text, "--max-bytes") == size
 
 
-@pytest.mark.parametrize("text", ["0", "-5kB", "100KiB", "kB", "nan", "inf"])
+@every("text", ["0", "-5kB", "100KiB", "kB", "nan", "inf"])
 def test_what_is_no_size_is_refused_by_its_option(text: str):
     with pytest.raises(InputError, match="Expected --max-upload, a size from 1 B"):
         bytes_of(text, "--max-upload")
 
 
-@pytest.mark.parametrize(
+@every(
     ("values", "message"),
     [
         ({}, "Expected a guarantee: a central one"),

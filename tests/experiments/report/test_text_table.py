@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from fedhh.experiments.study.csv_file import cell_text, csv_text, write_csv
 from fedhh.experiments.study.plain_text import latex, markdown, unmathed
 from fedhh.experiments.study.text_table import TextTable
+from tests.every import every
 
 FORMULAS = [
     "=cmd()",
@@ -135,8 +136,8 @@ def test_a_renderer_of_markdown_shows_the_text_of_each_cell_and_nothing_else(rea
         assert html.unescape(cell) == shown(text).strip()
 
 
-@pytest.mark.parametrize("reader", readers())
-@pytest.mark.parametrize("text", HOSTILE)
+@every("reader", readers())
+@every("text", HOSTILE)
 def test_titles_and_notes_are_paragraphs(reader: MarkdownIt, text: str):
     table = table_of(["a"], title=text, note=f"{text} {text}")
     page = reader.render(table.render("markdown"))

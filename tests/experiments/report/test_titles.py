@@ -33,6 +33,7 @@ from fedhh.longitudinal.ledger.statements import PLD, SUM
 from fedhh.longitudinal.report.account_figures import plot_ledger
 from fedhh.longitudinal.report.pipeline_figures import pipeline_figures
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 LONG = "An $a_1$ \\frac{ label that goes on " * 9
@@ -233,7 +234,7 @@ def test_a_size_without_room_is_refused():
         restyle(panels(), Look(size=(1.0, 1.0)))
 
 
-@pytest.mark.parametrize("text", ["", "6", "6x", "x4", "6x4x2", "nanx4", "6xinf", "0x4", "-6x4",
+@every("text", ["", "6", "6x", "x4", "6x4x2", "nanx4", "6xinf", "0x4", "-6x4",
                                   "41x4", "6,5x4", "1e9x1e9"])  # fmt: skip
 def test_a_size_is_width_and_height_in_inches(text: str):
     with pytest.raises(InputError, match=r"size: expected WIDTHxHEIGHT in inches, each from 1 to"):

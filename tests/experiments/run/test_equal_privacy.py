@@ -11,6 +11,7 @@ from fedhh.accounting import account
 from fedhh.experiments.run.equal_privacy import OutOfReachError, at_central_epsilon, chosen_settings
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
 from fedhh.validation import InputError
+from tests.every import every
 from tests.thinned import thinned
 
 CLIENTS, DELTA = 50_000, 1e-8
@@ -172,7 +173,7 @@ def test_what_no_settings_reach_is_refused(protocol, clients, epsilon, message):
         at_central_epsilon(protocol, clients, unit="item", epsilon=epsilon, delta=DELTA)
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "message"),
     [
         ({"unit": "word"}, "Unknown unit 'word'"),

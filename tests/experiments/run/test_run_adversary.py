@@ -23,6 +23,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
+from tests.every import every
 from tests.experiments.run.test_resume import StoppedError, Stopper
 
 POPULATION = small_population(3_000)
@@ -148,7 +149,7 @@ def test_protocols_of_python_are_attacked_in_a_sweep_as_alone():
     assert rows["coverage"].tolist() == [alone.metrics.coverage]
 
 
-@pytest.mark.parametrize(
+@every(
     ("setting", "complaint"),
     [
         ("adversary.clients=0", "adversary.clients"),

@@ -11,6 +11,7 @@ from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.time_left import AFTER_LAYERS, FinishedRound, TimeLeft, work_of
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
+from tests.every import every
 
 GBOARD = LdpTrieHH(
     clients_per_layer=10_000,
@@ -84,10 +85,8 @@ def virtual():
 
 
 # Seconds of 10^6 clients in the first layer and later on, and of 200,000; as measured.
-@pytest.mark.parametrize(
-    ("first", "later", "wait"), [(2.8, 4.3, 0.1), (5.5, 10.5, 0.2), (0.55, 0.85, 0.08)]
-)
-@pytest.mark.parametrize("start", [0.5, 6.0])
+@every(("first", "later", "wait"), [(2.8, 4.3, 0.1), (5.5, 10.5, 0.2), (0.55, 0.85, 0.08)])
+@every("start", [0.5, 6.0])
 def test_the_time_left_is_right_within_30_percent_after_the_first_layer(
     virtual, first, later, wait, start
 ):

@@ -23,6 +23,7 @@ from fedhh.experiments.sweep.study import SweepStudy
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.testing import small_population
 from fedhh.validation import InputError
+from tests.every import every
 
 TABLE: dict[str, Any] = {
     "population": {"source": "chat", "clients": 4_000},
@@ -163,7 +164,7 @@ def test_compare_replaces_the_axis_over_local_epsilons():
             comparison_at(table, wrong)
 
 
-@pytest.mark.parametrize(
+@every(
     ("section", "message"),
     [
         ({"axes": {"item_central_epsilon": ["x"]}}, "item_central_epsilon='x'"),

@@ -15,6 +15,7 @@ from fedhh.experiments.sweep.axes import by_path
 from fedhh.experiments.sweep.costs import Costs
 from fedhh.experiments.sweep.plan import Cell, load_sweep_table, parse_sweep
 from fedhh.validation import InputError
+from tests.every import every
 
 BASE = """
 seed = 3
@@ -320,7 +321,7 @@ def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
                 assert 0 <= cell.config.population.clients - cell.asked.clients <= cell.asked.layers
 
 
-@pytest.mark.parametrize(
+@every(
     ("axis", "message"),
     [
         ("privacy.delta = 1979-05-27", 'privacy.delta = "1979-05-27": expected a list of values'),

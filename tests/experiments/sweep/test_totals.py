@@ -13,6 +13,7 @@ from fedhh.experiments.sweep.comparison import comparison_of
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.sweep import run_sweep
 from fedhh.validation import InputError
+from tests.every import every
 
 SMALL_SFP = {
     "name": "sfp", "word_hashes": 64, "word_cells": 64, "fragment_hashes": 64,
@@ -100,7 +101,7 @@ def test_a_sweep_of_one_protocol_says_what_its_cells_ask():
     assert plan.clients_line == "Clients asked in all, by each cell: 1,500 and 3,000."
 
 
-@pytest.mark.parametrize(
+@every(
     ("axes", "message"),
     [
         ({"total_clients": [4]}, "total_clients = 4: expected at least 5 clients for LDP TrieHH"),

@@ -23,6 +23,7 @@ from fedhh.longitudinal.records import Arrivals, Batch, FragmentRecords, OracleR
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.questions.question import Aggregate
 from fedhh.server.sfp import Sfp
+from tests.every import every
 
 SPECS = [
     OracleSpec(name="cms", epsilon=4.0, params={"num_hashes": 9, "num_cells": 70}),
@@ -38,7 +39,7 @@ def reports_of(oracle, values, seed=0):
     return oracle.privatize(np.asarray(values), rng=np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=[spec.name for spec in SPECS])
+@every("spec", SPECS)
 def test_sums_support_what_the_oracle_supports(spec):
     oracle = make_oracle(spec, 40)
     first, second = reports_of(oracle, np.arange(40)), reports_of(oracle, [3] * 60, seed=1)

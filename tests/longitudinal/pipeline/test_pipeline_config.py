@@ -12,6 +12,7 @@ from fedhh.longitudinal.ledger import APPLE
 from fedhh.longitudinal.pipeline.build import build_use_cases
 from fedhh.longitudinal.pipeline.config import load_pipeline, parse_pipeline
 from fedhh.validation import InputError
+from tests.every import every
 
 EMOJI = "pipeline.use_cases.emoji"
 
@@ -49,7 +50,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("setting", REFUSED)
+@every("setting", REFUSED)
 def test_what_cannot_be_is_refused_in_one_line(setting):
     with pytest.raises(InputError) as refused:
         build_use_cases(load_pipeline("pipeline-small", settings=[setting]))

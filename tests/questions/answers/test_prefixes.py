@@ -21,6 +21,7 @@ from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
 from tests.asked_clients import Recording
+from tests.every import every
 from tests.reference import END, client_prefixes
 from tests.zipf_words import final_state
 
@@ -159,8 +160,8 @@ def test_equal_values_are_merged_and_stay_in_the_order_of_their_words(held):
     assert (chosen[0, sizes[0] :] == -1).all()
 
 
-@pytest.mark.parametrize("greedy", [False, True])
-@pytest.mark.parametrize("listed", [0, 1, 9, 64])
+@every("greedy", [False, True])
+@every("listed", [0, 1, 9, 64])
 def test_counting_contributions_counts_those_that_are_chosen(greedy, listed):
     rng = np.random.default_rng(listed)
     values = rng.integers(-1, 30, size=64)
