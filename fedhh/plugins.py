@@ -37,7 +37,7 @@ RESULT_FILES = (
     "result.json",
     "identity.json",
     "results.parquet",
-    "checkpoint/state.npz",
+    "log/0.npz",
     "pipeline.npz",
 )
 """What a folder holds that fedhh has written: one of them at least."""

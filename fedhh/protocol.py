@@ -166,9 +166,6 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
     title: ClassVar[str]
     """What tables and figures call it."""
 
-    state_types: ClassVar[tuple[type[Any], ...]] = ()
-    """The dataclasses that its own state is made of, for the checkpoint."""
-
     truncates_words: ClassVar[bool] = False
     """Whether words that are longer take part, by as many of their first symbols."""
 
@@ -366,11 +363,6 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
     ) -> Heard[State]:
         """Return what a planned round's answers say; see `hear`."""
         return self.hear(planned, run, question, aggregate)
-
-    @property
-    def checkpoint_types(self) -> tuple[type[Any], ...]:
-        """The dataclasses that a `RunState` is made of, for the checkpoint."""
-        return (RunState, RoundSummary, Found, *self.state_types)
 
 
 AnyProtocol = DiscoveryProtocol[Any, Any]

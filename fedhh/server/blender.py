@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
@@ -87,7 +87,6 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
 
     name: ClassVar[str] = "blender"
     title: ClassVar[str] = "BLENDER"
-    state_types: ClassVar[tuple[type[Any], ...]] = (BlenderState,)
     trust_model: ClassVar[str] = "hybrid"
 
     opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05

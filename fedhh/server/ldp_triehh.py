@@ -7,7 +7,7 @@ words for Gboard", Algorithm 2 and "Multiple-pass algorithm".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
 
     name: ClassVar[str] = "ldp-triehh"
     title: ClassVar[str] = "LDP TrieHH"
-    state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, PrefixTrie)
 
     depth: Layers = 15
     eta_max: EtaMax = 1_000

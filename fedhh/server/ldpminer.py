@@ -7,7 +7,7 @@ local differential privacy", CCS.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -77,7 +77,6 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
 
     name: ClassVar[str] = "ldpminer"
     title: ClassVar[str] = "LDPMiner"
-    state_types: ClassVar[tuple[type[Any], ...]] = (LdpMinerState,)
 
     padded_size: Items | Literal["auto", "asked"] = AUTO
     size_share: Share = 0.1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -56,7 +56,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
 
     name: ClassVar[str] = "sfp"
     title: ClassVar[str] = "SFP"
-    state_types: ClassVar[tuple[type[Any], ...]] = (PuzzleSummary,)
 
     word_share: Annotated[float, Gt(0), Lt(1)] = 0.25
     fragment_length: Count = 2

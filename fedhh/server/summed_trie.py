@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +81,6 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         skip_free_layers: Begin at the first layer with more than ``eta_max`` candidates; the words
             that end before it are candidates of that layer, too.
     """
-
-    state_types: ClassVar[tuple[type[Any], ...]] = (TrieState, PrefixTrie)
 
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10

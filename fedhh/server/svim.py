@@ -6,7 +6,7 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -70,7 +70,6 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
 
     name: ClassVar[str] = "svim"
     title: ClassVar[str] = "SVIM"
-    state_types: ClassVar[tuple[type[Any], ...]] = (SvimState,)
 
     candidate_share: Share = 0.4
     size_share: Share = 0.1

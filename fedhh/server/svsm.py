@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -107,7 +107,6 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
 
     name: ClassVar[str] = "svsm"
     title: ClassVar[str] = "SVSM"
-    state_types: ClassVar[tuple[type[Any], ...]] = (SvsmState, SvimState)
 
     keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
     single_share: Share = 0.4

@@ -7,7 +7,7 @@ privacy", AISTATS, Algorithm 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
 
     name: ClassVar[str] = "triehh"
     title: ClassVar[str] = "TrieHH (central)"
-    state_types: ClassVar[tuple[type[Any], ...]] = (PrefixTrie,)
 
     alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
@@ -13,6 +13,7 @@ from fedhh.protocol import DiscoveryProtocol, RunState
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.simulation.executor import Executor, Progress
+from fedhh.simulation.log import LoggedRound
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class Round(Generic[State]):
         aggregate: What came back to it.
         diagnostics: What only a simulator can know of the answers.
         state: Where the run stands after the round.
+        was_heard: Whether the answers are those of a log.
         server_seconds: Processor time that the protocol took to make the question and to digest the
             answers; it does not depend on what else the machine does.
     """
@@ -36,6 +38,7 @@ class Round(Generic[State]):
     aggregate: Aggregate
     diagnostics: Diagnostics
     state: RunState[State]
+    was_heard: bool
     server_seconds: float
 
 
@@ -43,7 +46,7 @@ def rounds(
     protocol: DiscoveryProtocol[State, Any],
     executor: Executor,
     *,
-    state: RunState[State] | None = None,
+    heard: Iterable[LoggedRound] = (),
     progress: Progress | None = None,
 ) -> Iterator[Round[State]]:
     """Run a protocol and yield after each round.
@@ -54,16 +57,15 @@ def rounds(
     Args:
         protocol: The server.
         executor: The way to the clients.
-        state: Where to go on; the beginning if None.
+        heard: The first rounds' answers, of a run of the same settings and clients that was
+            stopped; these rounds are yielded, too, and nobody is asked again.
         progress: Called with a number of clients whenever some have answered.
 
     Raises:
         InputError: A question asks for more than is planned, or for another round than the one it
-            is made for; nothing is sent.
+            is made for; nothing is sent. An answer that was heard is to another question.
     """
-    if state is None:
-        state = protocol.initialize()
-    plan = protocol.plan
+    state, plan, again = protocol.initialize(), protocol.plan, iter(heard)
     while True:
         started = time.process_time()
         question = protocol.next_question(state)
@@ -72,7 +74,11 @@ def rounds(
         plan.check_question(question)
         protocol.place_of(question, state)
         asked = time.process_time()
-        answer = reduce(Answer.merge, executor.answer(question, progress))
+        logged = next(again, None)
+        if logged is None:
+            answer = reduce(Answer.merge, executor.answer(question, progress))
+        else:
+            answer = logged.answer_to(question)
         answered = time.process_time()
         state = protocol.finish_round(state, question, answer.aggregate)
         finished = Round(
@@ -80,6 +86,7 @@ def rounds(
             aggregate=answer.aggregate,
             diagnostics=answer.diagnostics,
             state=state,
+            was_heard=logged is not None,
             server_seconds=(asked - started) + (time.process_time() - answered),
         )
         summary = state.history[-1]

@@ -12,12 +12,11 @@ import numpy as np
 
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
-from fedhh.protocol import AnyProtocol
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
+from fedhh.simulation.log import Log
 from fedhh.testing.checks import Checks, expect, first_difference, holdings
 from fedhh.testing.protocol_trial import (
     GroupedExecutor,
@@ -104,18 +103,22 @@ def _results_can_be_read_at_any_time(trial: ProtocolTrial, seed: int) -> None:
 
 @CHECKS.add()
 def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
+    executor = PoisonedExecutor(ClientWorker(trial.population, seed=seed))
+    run = run_rounds(
+        trial.settled(seed), executor, between=lambda _, state: (trial.settled(seed), state)
+    )
+    past = trial.run(seed)
+    _expect_same_run(list(run), past, "a run whose protocol is made anew after each round")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "checkpoint.npz"
-
-        def interrupted(protocol: AnyProtocol, state: Any) -> tuple[AnyProtocol, Any]:
-            save_checkpoint(path, state, {})
-            again, _ = load_checkpoint(path, protocol.checkpoint_types)
-            _expect_same(again, state, "state", "a checkpoint of the state, read again")
-            return trial.settled(seed), again
-
-        executor = PoisonedExecutor(ClientWorker(trial.population, seed=seed))
-        run = list(run_rounds(trial.settled(seed), executor, between=interrupted))
-    _expect_same_run(run, trial.run(seed), "a run that stopped and went on after each round")
+        log = Log(Path(folder), run=str(seed))
+        for place, each in enumerate(past):
+            log.write(place, each.question, Answer(aggregate=each.aggregate), 0.0)
+        protocol = trial.settled(seed)
+        state = protocol.initialize()
+        for number, (heard, each) in enumerate(zip(log.read(), past, strict=True), start=1):
+            question: Any = protocol.next_question(state)
+            state = protocol.finish_round(state, question, heard.answer_to(question).aggregate)
+            _expect_same(state, each.after, "state", f"a log heard again, round {number}")
 
 
 @CHECKS.add()

@@ -169,14 +169,14 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
     worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
     recorded = Recorded()
     run = Run(
-        config, use_cases, InProcessExecutor(worker), checkpoint=tmp_path / "c.npz",
-        seconds_between_checkpoints=0,
+        config, use_cases, InProcessExecutor(worker), stored_in=tmp_path / "c.npz",
+        seconds_between=0,
     )  # fmt: skip
     run.finish([recorded])
     published = ["publishing emoji (1 of 2)", "publishing health (2 of 2)"]
     assert recorded.all == [
-        "0 of 3 days", "saving the state", "day 1", *published, "saving the state", "day 2",
-        *published, "saving the state", "day 3", "adding up losses",
+        "0 of 3 days", "storing the sums", "day 1", *published, "storing the sums", "day 2",
+        *published, "storing the sums", "day 3", "adding up losses",
         "publishing emoji, all days (1 of 2)", "publishing health, all days (2 of 2)",
     ]  # fmt: skip
 

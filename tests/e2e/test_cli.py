@@ -55,10 +55,10 @@ WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
 )
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
-    go = write_waiting(tmp_path, "stopped/checkpoint/state.npz")
+    go = write_waiting(tmp_path, "stopped/log/0.npz")
     process = start(*WAITING, "--out", "stopped", cwd=tmp_path)
-    checkpoint = tmp_path / "stopped" / "checkpoint" / "state.npz"
-    wait_until(checkpoint.exists, process)
+    logged = tmp_path / "stopped" / "log" / "0.npz"
+    wait_until(logged.exists, process)
     process.kill()
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
@@ -74,7 +74,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
     for name in ("discoveries.csv", "layers.parquet"):
         stopped = (tmp_path / "stopped" / name).read_bytes()
         assert stopped == (tmp_path / "whole" / name).read_bytes()
-    assert not checkpoint.exists()
+    assert not logged.exists()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.thinned import thinned
 
 SMALL = (
     "run", "--preset", "small", "--set", "population.clients=2000", "--set", "protocol.depth=3",
-    "--set", "output.keep_checkpoint=true", "--workers", "0",
+    "--set", "output.keep_log=true", "--workers", "0",
 )  # fmt: skip
 
 
@@ -57,8 +57,7 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
     ("module", "name", "after", "file"),
     thinned(
         [
-            ("numpy", "savez", 2, "checkpoint/candidates/2.npz"),
-            ("numpy", "savez", 3, "checkpoint/state.npz"),
+            ("numpy", "savez", 1, "log/1.npz"),
             ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
             ("fedhh.experiments.run.directory", "write_text", 0, None),
         ]
@@ -76,7 +75,7 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
     assert complaint.count("\n") == 1
     if file is not None:
         assert str(Path("cut") / file) in complaint
-    assert (tmp_path / "cut" / "checkpoint" / "state.npz").exists()
+    assert (tmp_path / "cut" / "log" / "0.npz").exists()
     assert not list((tmp_path / "cut").rglob(".*"))
     assert run("run", "--resume", "--out", "cut")[0] == 0
     for name in ("discoveries.csv", "layers.parquet"):
@@ -93,7 +92,7 @@ def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_p
         "fedhh.experiments.report.run_figures.figures", lambda _: {"blank": Figure()}
     )
     both = list(SMALL)
-    for setting in ("output.keep_checkpoint=false", "baseline.name=ldp-triehh", "baseline.depth=3"):
+    for setting in ("output.keep_log=false", "baseline.name=ldp-triehh", "baseline.depth=3"):
         both += ["--set", setting]
     assert run(*both, "--out", "whole")[0] == 0
     with monkeypatch.context() as full:

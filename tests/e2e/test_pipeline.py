@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from fedhh.longitudinal.pipeline.directory import CHECKPOINT, TABLES
-from fedhh.longitudinal.pipeline.study import say_state
+from fedhh.longitudinal.pipeline.directory import SUMS, TABLES
+from fedhh.longitudinal.pipeline.study import say_sums
 from tests.thinned import thinned
 
 FEW = ("--days", "2", "--devices", "400", "--workers", "0")
@@ -142,25 +142,23 @@ def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
 
 
 @pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
-def test_a_kept_state_is_said_with_its_place_and_size(command, tmp_path):
-    kept = command(*SMALL, "--set", "output.keep_checkpoint=true", "--out", "mine", cwd=tmp_path)
+def test_kept_sums_are_said_with_its_place_and_size(command, tmp_path):
+    kept = command(*SMALL, "--set", "output.keep_log=true", "--out", "mine", cwd=tmp_path)
     assert kept.returncode == 0, kept.stderr
-    # It takes a minute until a state is saved.
-    assert "keep_checkpoint" not in kept.stdout
-    state = tmp_path / "mine" / CHECKPOINT
+    # It takes a minute until sums are stored.
+    assert "keep_log" not in kept.stdout
+    state = tmp_path / "mine" / SUMS
     state.write_bytes(bytes(2_500_000))
     shown = " ".join(command("show", "mine", cwd=tmp_path).stdout.split())
-    assert (
-        f"Kept by output.keep_checkpoint: the servers' state, 2.5 MB in mine/{CHECKPOINT}" in shown
-    )
+    assert f"Kept by output.keep_log: the servers' sums, 2.5 MB in mine/{SUMS}" in shown
 
 
 def test_one_that_is_stopped_says_what_it_leaves(capfd, tmp_path):
     state = tmp_path / "a\x1bb.npz"
-    say_state(state)
+    say_sums(state)
     assert capfd.readouterr().err == ""
     state.write_bytes(bytes(1_240_000))
-    say_state(state)
+    say_sums(state)
     (line,) = capfd.readouterr().err.splitlines()
     assert "1.2 MB in " in line
     assert "\x1b" not in line

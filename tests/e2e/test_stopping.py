@@ -21,14 +21,14 @@ MESSAGE = "Interrupted; what is finished is kept.\n"
 @pytest.mark.usefixtures("own_modules")
 @pytest.mark.slow("::test_a_signal_leaves_no_half_written_file")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, command, stop):
-    go = write_waiting(tmp_path, "mine/checkpoint/state.npz")
+def test_a_stopped_run_on_ray_leaves_a_log_and_no_process(tmp_path, command, stop):
+    go = write_waiting(tmp_path, "mine/log/0.npz")
     process = start(
         *SMALL, "--set", f"protocol.oracle={ORACLE}", "--workers", "1",
         "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
-    checkpoint = tmp_path / "mine" / "checkpoint" / "state.npz"
-    wait_until(checkpoint.exists, process)
+    logged = tmp_path / "mine" / "log" / "0.npz"
+    wait_until(logged.exists, process)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) > 3
     process.send_signal(stop)
@@ -38,8 +38,8 @@ def test_a_stopped_run_on_ray_leaves_a_checkpoint_and_no_process(tmp_path, comma
     assert "SIGTERM received" not in complaint  # which Ray would say, with a page of addresses
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
-    assert sorted(p.name for p in checkpoint.parent.iterdir()) == ["candidates", "state.npz"]
-    assert not list(checkpoint.parent.rglob(".*"))
+    assert "0.npz" in {p.name for p in logged.parent.iterdir()}
+    assert not list(logged.parent.rglob(".*"))
     go.touch()
     resumed = command("run", "--resume", "--trust", "--workers", "0", "--out", "mine", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr

@@ -16,8 +16,8 @@ from fedhh.clients.populations.population import StoredPopulation
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.run import directory as output
-from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.run import run_config
+from fedhh.experiments.run.run_log import LOG
 from fedhh.words.lexicon import Lexicon
 
 INSTALL = "needs a browser: apt-get install chromium chromium-driver, and pip install selenium"
@@ -207,9 +207,9 @@ def hostile_population(words: list[str]) -> StoredPopulation:
 def run_in(directory: Path, population: StoredPopulation, *settings: str) -> Path:
     """A run that records its candidates, in a directory."""
     config = load_config(settings=["baseline=none", "execution.workers=0", *settings])
-    checkpoint = directory / "unfinished"
-    settled, result = run_config(config, population, checkpoint_in=lambda _: checkpoint)
-    shutil.rmtree(checkpoint / CHECKPOINT.parent)
+    unfinished = directory / "unfinished"
+    settled, result = run_config(config, population, log_in=lambda _: unfinished)
+    shutil.rmtree(unfinished / LOG)
     output.new_directory(settled, directory / "run", name="")
     output.write_result(directory / "run", result, settled, {"known": settled.population.known})
     return directory / "run"

@@ -44,7 +44,7 @@ def following(title: str) -> AbstractContextManager[LivePage]:
 
 def follow(live: LivePage, folder: Path | None, protocol: LdpTrieHH = PROTOCOL) -> RunResult:
     callbacks = [live.callbacks]
-    return simulate(protocol, POPULATION, seed=4, checkpoint_in=folder, callbacks=callbacks)
+    return simulate(protocol, POPULATION, seed=4, log_in=folder, callbacks=callbacks)
 
 
 def get(address: str, path: str = "", **headers: str) -> tuple[int, bytes]:
@@ -122,9 +122,7 @@ def test_a_live_page_does_not_take_a_candidate_for_a_discovery(page, tmp_path):
     with following("T") as live:
         server = live.server
         page.open(server.address, ready=".live")
-        result = simulate(
-            protocol, POPULATION, seed=4, checkpoint_in=tmp_path, callbacks=[live.callbacks]
-        )
+        result = simulate(protocol, POPULATION, seed=4, log_in=tmp_path, callbacks=[live.callbacks])
         page.wait(lambda: page.text(".step") == "validation round")
         assert result.candidates is not None
         words = result.candidates.candidates.query("fate == 'word' and layer < 6")["prefix"]

@@ -26,8 +26,8 @@ SHARES = {
     "config": 2_500, "sweep": 1_500, "months": 800, "pipeline": 800, "settings": 2_500,
     # Options of all commands.
     "options": 1_600,
-    # Checkpoints: read, and gone on from with --resume.
-    "checkpoint": 1_300, "resume": 2_000,
+    # Logs of runs and sums of pipelines: read, and gone on from with --resume.
+    "log": 1_300, "resume": 2_000,
     # Directories of finished work.
     "directory of run": 200, "directory of sweep": 200, "directory of months": 200,
     "directory of pipeline": 200,

@@ -149,7 +149,7 @@ def test_a_damaged_directory_is_read_or_refused_in_one_line(
         shutil.copytree(made / kind, copy)
         resumes = rng.random() < 0.4
         if resumes and kind in {"run", "pipeline"}:
-            # As after a stop: the last checkpoint is there, the result is not.
+            # As after a stop: the log is there, the result is not.
             (copy / "result.json").unlink()
         what = damage_a_file(copy, rng)
         command = (*RESUME[kind], copy, "-q") if resumes else (*rng.choice(COMMANDS[kind]), copy)

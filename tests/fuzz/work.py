@@ -34,7 +34,7 @@ max_items = 2
 [execution]
 workers = 0
 [output]
-keep_checkpoint = true
+keep_log = true
 """
 SWEEP = '[sweep.axes]\n"privacy.local_epsilon" = [4.0, 8.0]\n'
 MONTHS = "[longitudinal]\ndays = 14\nevery_days = 7\nmin_devices = 10\n"
@@ -50,7 +50,7 @@ domain = { values = 20 }
 [execution]
 workers = 0
 [output]
-keep_checkpoint = true
+keep_log = true
 """
 TEXTS = {"run": RUN, "sweep": RUN + SWEEP, "months": RUN + MONTHS}
 RESUME = {
@@ -93,10 +93,10 @@ def make(home: Path, kind: str) -> None:
                 call("longitudinal", "run", "--config", file, *out)
             case _:
                 small = ("--days", "2", "--devices", "200", "--workers", "0")
-                keep = ("--set", "output.keep_checkpoint=true")
+                keep = ("--set", "output.keep_log=true")
                 with pytest.MonkeyPatch.context() as patch:
                     # After each day, not each minute.
-                    patch.setitem(Run.__init__.__kwdefaults__, "seconds_between_checkpoints", 0)
+                    patch.setitem(Run.__init__.__kwdefaults__, "seconds_between", 0)
                     call("pipeline", "run", "--preset", "pipeline-small", *small, *keep, *out)
     for drawn in (path for path in home.rglob("*") if path.suffix in {".png", ".pdf", ".svg"}):
         drawn.unlink()

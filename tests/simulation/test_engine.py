@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -21,6 +23,7 @@ from fedhh.server.svim import Svim
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.log import LoggedRound, digest
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -115,8 +118,14 @@ def test_a_round_before_a_resume_does_not_take_place_again():
     first, *_ = engine.rounds(LdpTrieHH(**TRIE), Listening())
     again = asking(LdpTrieHH, lambda question: first.question, **TRIE)
     executor = Listening()
+    heard = LoggedRound(
+        path=Path(),
+        digest=digest(first.question),
+        answer=Answer(aggregate=first.aggregate),
+        seconds=0.0,
+    )
     with pytest.raises(InputError, match="each round once, got pass 1, layer 1 again"):
-        list(engine.rounds(again, executor, state=first.state))
+        list(engine.rounds(again, executor, heard=[heard]))
     assert executor.heard == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fedhh.experiments.study.directory import check_directory
-from fedhh.system.files import _PREFIX, is_unfinished, whole_directory, write_text
+from fedhh.system.files import _PREFIX, is_unfinished, whole_directory, whole_file, write_text
 from fedhh.validation import InputError
 
 
@@ -109,3 +109,18 @@ def test_what_is_tidied_away_before_it_is_locked_is_made_again(tmp_path, monkeyp
     write_text(tmp_path / "a.txt", "text")
     assert len(made) == 2
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_failing_writer_leaves_the_old_file_and_no_litter(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail() -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec
 from fedhh.questions.cohort import Cohort
+from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
-from fedhh.server.trie_layers import TrieState
 from fedhh.testing import (
     LETTERS,
     ConformanceError,
@@ -70,15 +70,17 @@ class RemembersInItself(LdpTrieHH):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StateWithASet(TrieState):
-    words: object = None
+class NamesWithAFunction(TrieNames):
+    rule: object = len
 
 
-class StateForNoCheckpoint(LdpTrieHH):
-    state_types = (StateWithASet, *LdpTrieHH.state_types[1:])
-
-    def begin(self):
-        return StateWithASet(**vars(super().begin()), words={"a"})
+class AsksWhatNoLogKnows(LdpTrieHH):
+    def next_question(self, state):
+        question = super().next_question(state)
+        if question is None:
+            return None
+        parts = {each.name: getattr(question.names, each.name) for each in fields(TrieNames)}
+        return replace(question, names=NamesWithAFunction(**parts))
 
 
 class HearsTheFirstMessages(Pem):
@@ -184,7 +186,7 @@ WRONG = {
     KeepsByChance: "rounds_are_pure",
     SpoilsTheAggregate: "rounds_are_pure",
     RemembersInItself: "a_run_resumes_at_every_round",
-    StateForNoCheckpoint: "a_run_resumes_at_every_round",
+    AsksWhatNoLogKnows: "a_run_resumes_at_every_round",
     KnowsTheLexicon: "truth_is_never_read",
     TakesAnyTally: "strange_aggregates_are_refused",
     AsksTheSameClients: "questions_are_as_planned",
@@ -236,10 +238,12 @@ def test_a_protocol_that_depends_on_the_order_of_messages_is_found():
 
 
 def test_a_failure_says_where_and_what():
-    found = failures(StateForNoCheckpoint)
+    found = failures(AsksWhatNoLogKnows)
     message = found["a_run_resumes_at_every_round"]
-    assert message.startswith("a_run_resumes_at_every_round: StateForNoCheckpoint(local_epsilon")
-    assert message.endswith("A checkpoint cannot hold set at state.own.words.")
+    assert message.startswith("a_run_resumes_at_every_round: AsksWhatNoLogKnows(local_epsilon")
+    assert message.endswith(
+        "A log cannot know builtin_function_or_method at question.names.rule again."
+    )
     found = failures(KnowsTheLexicon)
     assert "protocol.known holds a Lexicon" in found["truth_is_never_read"]
     found = failures(AsksWithLessPrivacy)

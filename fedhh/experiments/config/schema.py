@@ -217,11 +217,12 @@ class OutputConfig(Section):
 
     Attributes:
         directory: The folder in which each run makes its own.
-        keep_checkpoint: Keep the last state after the run.
+        keep_log: Keep after the run what it would have gone on from: its log of rounds, or a
+            pipeline's sums.
     """
 
     directory: str = "runs"
-    keep_checkpoint: bool = False
+    keep_log: bool = False
 
 
 def _default_protocol() -> ProtocolSection:

@@ -253,7 +253,7 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     worker = ClientWorker(population, seed=config.seed)
     state = protocol.initialize()
     with fidelity_of(config).wrap(InProcessExecutor(worker), seed=config.seed) as executor:
-        for finished in engine.rounds(protocol, executor, state=state):
+        for finished in engine.rounds(protocol, executor):
             state = finished.state
     truth = Truth(population, protocol.symbols, protocol.longest_word)
     ids = truth.ids(protocol.discoveries(state))

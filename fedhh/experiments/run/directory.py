@@ -17,6 +17,7 @@ from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import MEASURED_ANONYMITY, central_before_run, central_epsilon
 from fedhh.experiments.run.result import RunResult
+from fedhh.experiments.run.run_log import LOG
 from fedhh.experiments.run.stated_protocol import statement_of
 from fedhh.experiments.study.csv_file import write_csv
 from fedhh.experiments.study.directory import CONFIG, RESULT
@@ -42,7 +43,6 @@ PARQUET_KEY = "fedhh"
 CANDIDATES, VOTES, MISSED = "candidates", "votes", "missed"
 """Stems of the files of `fedhh.experiments.run.candidates.CandidateRecord`."""
 
-CHECKPOINT_FOLDER = "checkpoint"
 BASELINES = "baselines"
 """In the record of a run with baselines, theirs, in their order."""
 _BASELINE = "baseline"
@@ -90,10 +90,10 @@ def write_result(
     )
 
 
-def drop_checkpoint(directory: Path, config: Config) -> None:
+def drop_log(directory: Path, config: Config) -> None:
     """Remove what a resume would need, unless the configuration keeps it."""
-    if not config.output.keep_checkpoint:
-        shutil.rmtree(directory / CHECKPOINT_FOLDER, ignore_errors=True)
+    if not config.output.keep_log:
+        shutil.rmtree(directory / LOG, ignore_errors=True)
 
 
 def candidate_tables(result: RunResult) -> dict[str, pd.DataFrame]:

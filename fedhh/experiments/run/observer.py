@@ -1,34 +1,24 @@
 """Holds rounds against the truth: at once, or in the end where clients are counted as they answer.
 
 Clients that are drawn when asked would have to be drawn twice if their words were counted first. So
-each round's broadcast waits until all clients are counted, in memory and next to the checkpoint.
+each round's broadcast waits until all clients are counted.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import CountProgress, Population
-from fedhh.experiments.run.checkpoint import RoundRecords
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.experiments.run.round_record import RoundRecord
+from fedhh.experiments.run.round_record import RoundRecord, record_of
 from fedhh.experiments.run.truth import Observed, Truth
-from fedhh.plans.base import PlannedRound
-from fedhh.protocol import AnyProtocol, Discoveries, RunState
+from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.questions.answer import Counted
 from fedhh.questions.question import AnyQuestion
-from fedhh.questions.reports import VoteQuestion
-from fedhh.server.local_discovery import CohortProtocol
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import Round
-
-_ROUNDS = "rounds"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,8 +34,8 @@ class Observer:
     """The outcome of the true words, round by round.
 
     Attributes:
-        last_record: The outcome of the last round's candidates; None where nobody asks, or for a
-            round that is about no prefixes.
+        records: The outcome of the rounds' candidates; None where nobody asks.
+        last_record: That of the last round; None, too, for one that is about no prefixes.
         validation: The validation round's broadcast; None before it, and without one.
     """
 
@@ -54,64 +44,55 @@ class Observer:
         protocol: AnyProtocol,
         population: Population,
         *,
-        rows: list[LayerRow],
-        folder: Path | None,
+        resumes: bool,
+        records: bool,
         progress: CountProgress,
-        state: Any,
-        round_records: RoundRecords | None,
     ) -> None:
         """Count the population, unless that can wait.
 
-        What ``rows`` of before a resume still lack is filled in. ``folder``, the checkpoint's, and
-        ``round_records``, which keeps the outcome of the candidates, are None for a run without
-        them.
+        ``resumes``: some of the clients answered before; ``records``: whether the outcome of the
+        candidates is kept.
         """
-        self._protocol = protocol
-        self._population = population
-        self._folder = None if folder is None else folder / _ROUNDS
-        self._progress = progress
-        self._seen: list[_Seen] = []
+        self._protocol, self._population, self._progress = protocol, population, progress
+        self._waiting: list[_Seen] = []
         self._counted: Counted | None = None
-        self._round_records = round_records
+        self._before = protocol.discoveries(protocol.initialize())
+        self.records: list[RoundRecord] | None = [] if records else None
         self.last_record: RoundRecord | None = None
-        self.validation = self._stored_validation(round_records)
-        self._before = protocol.discoveries(state)
-        self._truth: Truth | None = None
-        # A client that may answer again cannot be counted as it answers. What had been counted
-        # before a resume is gone.
-        waits = not (population.is_counted or protocol.plan.reuses_clients or rows)
-        if not waits:
-            self._truth = self._make_truth()
-            # In the order of the rounds: what is found stays found.
-            _fill(rows, self._stored(rows), self._truth)
+        self.validation: AnyQuestion | None = None
+        # A client that may answer again, or answered before, is not counted as it answers.
+        waits = not (population.is_counted or protocol.plan.reuses_clients or resumes)
+        self._truth = None if waits else self._make_truth()
 
     def observe(self, finished: Round[Any]) -> Observed:
         """Return the outcome of the truth in a round; NaN if that is known in the end only."""
-        seen = self._seen_after(finished.question, finished.state)
-        question = finished.question
-        if self._planned(question).validates:
+        question, state = finished.question, finished.state
+        seen = _Seen(
+            question=question, kept=state.kept, discoveries=self._protocol.discoveries(state)
+        )
+        if self._protocol.plan.planned(question.pass_index, question.layer).validates:
             self.validation = question
-        self.last_record = None
-        if self._round_records is not None:
-            self.last_record = self._round_records.record_of(
-                finished, before=self._before, after=seen.discoveries
-            )
+        if self.records is not None:
+            self.last_record = self._record(finished, seen.discoveries)
+            self.records += [] if self.last_record is None else [self.last_record]
         self._before = seen.discoveries
         if self._truth is not None:
             return self._truth.observe(seen.question, seen.kept, seen.discoveries)
-        self._seen.append(seen)
+        self._waiting.append(seen)
         part = finished.diagnostics.counted
         if part is not None:
             self._counted = part if self._counted is None else self._counted.merge(part)
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            save_checkpoint(self._file(len(self._seen)), finished.state, {})
         return Observed()
 
     def finish(self, rows: list[LayerRow]) -> Truth:
+        """Return the truth, and put its outcome into the rows of rounds that waited for it."""
         if self._truth is None:
             self._truth = self._make_truth()
-            _fill(rows, self._seen, self._truth)
+            for place, seen in enumerate(self._waiting):
+                observed = self._truth.observe(seen.question, seen.kept, seen.discoveries)
+                rows[place] = replace(
+                    rows[place], coverage=observed.coverage, missed_mass=observed.missed_mass
+                )
         return self._truth
 
     def _make_truth(self) -> Truth:
@@ -124,50 +105,14 @@ class Observer:
             counted=self._counted,
         )
 
-    def _seen_after(self, question: AnyQuestion, state: RunState[Any]) -> _Seen:
-        return _Seen(
-            question=question, kept=state.kept, discoveries=self._protocol.discoveries(state)
+    def _record(self, finished: Round[Any], discoveries: Discoveries) -> RoundRecord | None:
+        return record_of(
+            finished.question,
+            finished.aggregate,
+            finished.state.history[-1],
+            kept=finished.state.kept,
+            posterior=finished.state.posterior,
+            before=self._before.words,
+            after=discoveries,
+            fakes=finished.diagnostics.fakes,
         )
-
-    def _stored(self, rows: Sequence[LayerRow]) -> Iterator[_Seen]:
-        """Yield the rounds that wait since before a resume; questions follow from states."""
-        state = self._protocol.initialize()
-        for number in range(1, 1 + sum(map(_waits, rows))):
-            question = self._protocol.next_question(state)
-            state, _ = load_checkpoint(self._file(number), self._protocol.checkpoint_types)
-            assert question is not None
-            yield self._seen_after(question, state)
-
-    def _planned(self, asked: AnyQuestion | RoundRecord) -> PlannedRound:
-        return self._protocol.plan.planned(asked.pass_index, asked.layer)
-
-    def _stored_validation(self, round_records: RoundRecords | None) -> VoteQuestion | None:
-        """Return the validation round's broadcast where that was heard before a resume."""
-        protocol = self._protocol
-        if (
-            round_records is None
-            or not round_records.all
-            or not isinstance(protocol, CohortProtocol)
-        ):
-            return None
-        last = round_records.all[-1]
-        planned = self._planned(last)
-        if not planned.validates:
-            return None
-        return protocol.words_question(planned, last.finished, protocol.validation_oracle)
-
-    def _file(self, number: int) -> Path:
-        assert self._folder is not None
-        return self._folder / f"{number}.npz"
-
-
-def _waits(row: LayerRow) -> bool:
-    return math.isnan(row.coverage)
-
-
-def _fill(rows: list[LayerRow], rounds: Iterable[_Seen], truth: Truth) -> None:
-    """Put the outcome of the truth into the rows that wait for it."""
-    waiting = [i for i, row in enumerate(rows) if _waits(row)]
-    for i, seen in zip(waiting, rounds, strict=True):
-        observed = truth.observe(seen.question, seen.kept, seen.discoveries)
-        rows[i] = replace(rows[i], coverage=observed.coverage, missed_mass=observed.missed_mass)

@@ -71,7 +71,7 @@ class VoteStatistics:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RoundRecord:
-    """What a server knows of a round's candidates; all of it can stand in a checkpoint.
+    """What a server knows of a round's candidates.
 
     Candidates are numbered as in `fedhh.questions.names.TrieNames`.
 
@@ -177,10 +177,6 @@ class RoundRecord:
         rest = self.finished[candidates[in_finished] - self.num_extensions]
         lengths[in_finished] = (rest != END).sum(axis=1) + 1
         return lengths
-
-
-ROUND_TYPES: tuple[type[Any], ...] = (RoundRecord, PrefixTrie, VoteStatistics)
-"""What a `RoundRecord` is made of, for the checkpoint."""
 
 
 def record_of(

@@ -1,4 +1,4 @@
-"""One run: a protocol over a population, its measures, and its checkpoints."""
+"""One run: a protocol over a population, its measures, and its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedhh.adversary import Adversary
 from fedhh.clients.attendance import MissedRoundError
@@ -33,7 +33,6 @@ from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.calendar import Timetable, check_devices
 from fedhh.experiments.run.candidates import record
 from fedhh.experiments.run.ceiling import ceiling, measured_ceiling
-from fedhh.experiments.run.checkpoint import Checkpoint
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.cost import cost_of
 from fedhh.experiments.run.layers import LayerRow, layers_table
@@ -47,6 +46,7 @@ from fedhh.experiments.run.privacy import (
     privacy_of_run,
 )
 from fedhh.experiments.run.result import MetricSettings, RunResult
+from fedhh.experiments.run.run_log import run_log
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.truth import facts_of
 from fedhh.experiments.run.workers import (
@@ -59,11 +59,10 @@ from fedhh.experiments.run.workers import (
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
+from fedhh.questions.answer import Answer
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
-
-if TYPE_CHECKING:
-    pass
+from fedhh.simulation.log import LoggedRound
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ def simulate(
     delta: float = DEFAULT_DELTA,
     alpha: float = DEFAULT_ALPHA,
     callbacks: Sequence[Callbacks] = (),
-    checkpoint_in: Path | None = None,
+    log_in: Path | None = None,
 ) -> RunResult:
     """Run a protocol over a population and measure what it found.
 
@@ -101,8 +100,8 @@ def simulate(
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
         callbacks: Hear how it goes on.
-        checkpoint_in: A folder for the state after each round. A state that is there already is
-            where the run goes on. Only with it does the result state the outcomes of candidates.
+        log_in: A folder for the log of the rounds. A log that is there already is where the run
+            goes on. Only with it does the result state the outcomes of candidates.
 
     Raises:
         InputError: The population is too small for the protocol.
@@ -129,7 +128,7 @@ def simulate(
             delta=delta,
             alpha=alpha,
             callbacks=callbacks,
-            checkpoint_in=checkpoint_in,
+            log_in=log_in,
         )
 
 
@@ -146,53 +145,50 @@ def _run(
     delta: float,
     alpha: float,
     callbacks: Sequence[Callbacks],
-    checkpoint_in: Path | None,
+    log_in: Path | None,
 ) -> RunResult:
-    """Follow the rounds from the start or a checkpoint, and measure the end."""
+    """Follow the rounds, those of a log first, and measure the end."""
     started = time.perf_counter()
-    rows: list[LayerRow]
-    if checkpoint_in is None:
-        checkpoint, round_records = None, None
-        state, rows, spent = protocol.initialize(), [], 0.0
-    else:
+    log, heard = None, []
+    if log_in is not None:
         clients = (fidelity, devices, adversary)
-        checkpoint = Checkpoint(checkpoint_in, protocol, population, seed=seed, clients=clients)
-        state, rows, spent = checkpoint.load()
-        round_records = checkpoint.round_records(len(rows))
+        log = run_log(log_in, protocol, population, seed=seed, clients=clients)
+        heard = log.read()
+    spent = heard[-1].seconds if heard else 0.0
     left = TimeLeft()
     listener = Several([left, *callbacks])
     observer = Observer(
         protocol,
         population,
-        rows=rows,
-        folder=None if checkpoint is None else checkpoint.folder,
+        resumes=bool(heard),
+        records=log is not None,
         progress=partial(listener.phase, "counting true words"),
-        state=state,
-        round_records=round_records,
     )
     plan = protocol.plan
-    asked_before = sum(row.asked for row in rows)
     listener.start(
         work_of(
             protocol,
             population,
-            done=len(rows),
-            clients_done=asked_before,
+            done=len(heard),
+            clients_done=sum(each.asked for each in heard),
             seconds_left=left.seconds,
         )
     )
     ready = time.perf_counter()
+    rows: list[LayerRow] = []
     hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
     fakes = FakeClients(adversary, protocol, population, seed=seed)
     follow = _follow(
-        protocol, plan, hours, state, observer, fakes=fakes, rows=rows, listener=listener
+        protocol, plan, hours, heard, observer, fakes=fakes, rows=rows, listener=listener
     )
-    server_seconds = 0.0
+    state, server_seconds = protocol.initialize(), 0.0
     for finished in follow:
         state = finished.state
         server_seconds += finished.server_seconds
-        if checkpoint is not None:
-            checkpoint.save(state, rows, spent + time.perf_counter() - started)
+        if log is not None and not finished.was_heard:
+            answer = Answer(aggregate=finished.aggregate, diagnostics=finished.diagnostics)
+            seconds = spent + time.perf_counter() - started
+            log.write(len(rows) - 1, finished.question, answer, seconds)
     asked = time.perf_counter()
     truth = observer.finish(rows)
     found = protocol.discoveries(state if hours.missed is None else protocol.stopped(state))
@@ -216,8 +212,8 @@ def _run(
         metrics = replace(metrics, **measured_ceiling(highest, metrics.coverage))
     measured = time.perf_counter()
     recorded = None
-    if round_records is not None and round_records.all:
-        recorded = record(round_records.all, truth, truth.ids(found))
+    if observer.records:
+        recorded = record(observer.records, truth, truth.ids(found))
     noted = time.perf_counter()
     privacy = privacy_of_run(
         protocol,
@@ -269,7 +265,7 @@ def run_config(
     *,
     executor: Executor | None = None,
     callbacks: Sequence[Callbacks] = (),
-    checkpoint_in: Callable[[Config], Path] | None = None,
+    log_in: Callable[[Config], Path] | None = None,
 ) -> tuple[Config, RunResult]:
     """Run a configuration over its population, which the caller may use again for another.
 
@@ -278,7 +274,7 @@ def run_config(
         population: Its clients, see `populations.build_population`.
         executor: See `open_executor`; one is opened, and closed again, if None.
         callbacks: Hear how it goes on.
-        checkpoint_in: Makes the run's directory, once nothing can be refused any more.
+        log_in: Makes the run's directory, once nothing can be refused any more.
 
     Returns:
         The settled configuration, and the result.
@@ -304,7 +300,7 @@ def run_config(
             delta=config.privacy.delta,
             alpha=config.privacy.alpha,
             callbacks=callbacks,
-            checkpoint_in=None if checkpoint_in is None else checkpoint_in(config),
+            log_in=None if log_in is None else log_in(config),
         )
     possible_notes = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
     if notes := tuple(note for holds, note in possible_notes if holds):
@@ -332,7 +328,7 @@ def _follow(
     protocol: AnyProtocol,
     plan: Plan,
     hours: Timetable,
-    state: Any,
+    heard: Sequence[LoggedRound],
     observer: Observer,
     *,
     fakes: FakeClients,
@@ -342,7 +338,7 @@ def _follow(
     """Yield each round, its row appended to ``rows``; a round that misses its answers ends it."""
     passes, layers = plan.num_passes, plan.layers[-1].layer
     finished_rounds = engine.rounds(
-        protocol, fakes.reach(hours.executor), state=state, progress=listener.advance
+        protocol, fakes.reach(hours.executor), heard=heard, progress=listener.advance
     )
     try:
         for finished in finished_rounds:
@@ -358,9 +354,10 @@ def _follow(
                 has_fakes=bool(fakes.words),
             )
             rows.append(row)
-            unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
-            listener.finish(unit, FinishedRound(row, observer.last_record))
-            listener.note(f"{unit}: {row.note}")
+            if not finished.was_heard:
+                unit = f"pass {row.pass_index + 1}/{passes} layer {row.layer}/{layers}"
+                listener.finish(unit, FinishedRound(row, observer.last_record))
+                listener.note(f"{unit}: {row.note}")
             yield finished
     except MissedRoundError as error:
         hours.missed = error.attendance

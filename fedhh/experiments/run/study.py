@@ -119,7 +119,7 @@ class RunStudy(Study):
                         population,
                         executor=executor,
                         callbacks=callbacks,
-                        checkpoint_in=partial(self._make, number),
+                        log_in=partial(self._make, number),
                     )
                     for number, each in enumerate(self.configs)
                 ]
@@ -130,7 +130,7 @@ class RunStudy(Study):
             self._draw(directory, result)
             output.write_result(directory, result, each, facts)
         for (each, _), directory in zip(runs, self._made, strict=True):
-            output.drop_checkpoint(directory, each)
+            output.drop_log(directory, each)
         return self._made[0]
 
     def _drawn(self, file: KeptFile) -> tuple[Population, Mapping[str, Any]]:

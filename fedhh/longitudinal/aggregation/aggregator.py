@@ -10,23 +10,24 @@ it does not know.
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from fedhh.longitudinal.aggregation.sums import ReportSums, SumsState, sums_of
+from fedhh.longitudinal.aggregation.sums import ReportSums, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
 from fedhh.questions.question import Aggregate
 from fedhh.questions.records import RecordQuestion
 from fedhh.server.noise import Noise
 from fedhh.server.sfp import Sfp
+from fedhh.system.archive import Arrays, part, within
 from fedhh.words.puzzle import FragmentPuzzle
 
 Numbers = npt.NDArray[np.int64]
@@ -63,13 +64,11 @@ class Aggregator(ABC):
     never kept; what goes on from window to window are sums.
 
     Attributes:
-        state_types: The dataclasses of its state.
         oracle: What counts values.
         threshold: T; None for `false_free_threshold`.
         watched: ``(w,) int64``: values to estimate by day.
     """
 
-    state_types: ClassVar[tuple[type, ...]]
     oracle: FrequencyOracle
     threshold: float | None
     watched: Numbers
@@ -99,11 +98,11 @@ class Aggregator(ABC):
         """Return ``(w,)`` estimates and standard errors of watched values, of closed windows."""
 
     @abstractmethod
-    def state(self) -> Any:
-        """Return what `restore` takes: a tree of frozen dataclasses for a checkpoint."""
+    def state(self) -> Arrays:
+        """Return what `restore` takes."""
 
     @abstractmethod
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Arrays) -> None:
         """Go on from a state."""
 
     def _estimated(self, support: Numbers, num_reports: int) -> tuple[Floats, Floats]:
@@ -160,19 +159,8 @@ def standard_errors(oracle: FrequencyOracle, estimate: Floats, num_reports: int)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OracleState:
-    """An `OracleAggregator` as a checkpoint holds it."""
-
-    window: SumsState
-    support: Numbers
-    num_reports: int
-
-
 class OracleAggregator(Aggregator):
     """Aggregates reports of one oracle over a domain that the server knows."""
-
-    state_types = (OracleState, SumsState)
 
     def __init__(
         self, form: OracleRecords, *, threshold: float | None, watched: Sequence[int]
@@ -223,26 +211,16 @@ class OracleAggregator(Aggregator):
     def estimates_of_all_days(self) -> tuple[Floats, Floats]:
         return self._estimated(self._support[self.watched], self._num_reports)
 
-    def state(self) -> OracleState:
-        return OracleState(
-            window=self._window.state(), support=self._support, num_reports=self._num_reports
-        )
+    def state(self) -> Arrays:
+        return {
+            **within("window", self._window.state()),
+            "support": self._support,
+            "num_reports": np.array(self._num_reports),
+        }
 
-    def restore(self, state: OracleState) -> None:
-        self._window.restore(state.window)
-        self._support, self._num_reports = state.support.copy(), state.num_reports
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FragmentState:
-    """A `FragmentAggregator` as a checkpoint holds it."""
-
-    words: SumsState
-    fragments: tuple[SumsState, ...]
-    positions: Numbers
-    all_words: SumsState
-    found: tuple[str, ...]
-    looked_up: int
+    def restore(self, state: Arrays) -> None:
+        self._window.restore(part("window", state))
+        self._support, self._num_reports = state["support"].copy(), int(state["num_reports"])
 
 
 class FragmentAggregator(Aggregator):
@@ -251,8 +229,6 @@ class FragmentAggregator(Aggregator):
     Earlier windows may say something of words that a later one finds, too: sums of the reports of
     whole words stay over all windows, those of fragments end with theirs.
     """
-
-    state_types = (FragmentState, SumsState)
 
     def __init__(
         self,
@@ -331,23 +307,28 @@ class FragmentAggregator(Aggregator):
     def estimates_of_all_days(self) -> tuple[Floats, Floats]:
         return self._estimated(self._all_words.support(self.watched), self._all_words.num_reports)
 
-    def state(self) -> FragmentState:
-        return FragmentState(
-            words=self._words.state(),
-            fragments=tuple(each.state() for each in self._fragments),
-            positions=self._positions,
-            all_words=self._all_words.state(),
-            found=tuple(self._found),
-            looked_up=self._looked_up,
-        )
+    def state(self) -> Arrays:
+        found = json.dumps(self._found).encode()
+        state = {
+            "positions": self._positions,
+            "found": np.frombuffer(found, dtype=np.uint8),
+            "looked_up": np.array(self._looked_up),
+        }
+        for name, sums in self._sums():
+            state |= within(name, sums.state())
+        return state
 
-    def restore(self, state: FragmentState) -> None:
-        self._words.restore(state.words)
-        for sums, stored in zip(self._fragments, state.fragments, strict=True):
-            sums.restore(stored)
-        self._positions = state.positions.copy()
-        self._all_words.restore(state.all_words)
-        self._found, self._looked_up = list(state.found), state.looked_up
+    def restore(self, state: Arrays) -> None:
+        for name, sums in self._sums():
+            sums.restore(part(name, state))
+        self._positions = state["positions"].copy()
+        self._found = json.loads(state["found"].tobytes())
+        self._looked_up = int(state["looked_up"])
+
+    def _sums(self) -> Iterator[tuple[str, ReportSums]]:
+        """Yield all sums of reports with a name each."""
+        yield from (("words", self._words), ("all_words", self._all_words))
+        yield from ((f"fragments{place}", sums) for place, sums in enumerate(self._fragments))
 
     def _clear(self) -> None:
         positions = self._question.channel.puzzle.num_positions

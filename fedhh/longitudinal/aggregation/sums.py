@@ -7,7 +7,7 @@ no row has more reports than these can count, and are looked at some rows at a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,13 @@ from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
 from fedhh.oracles import FrequencyOracle
 from fedhh.oracles.sketch import MeanSketchOracle
 from fedhh.questions.question import Tally
+from fedhh.system.archive import Arrays
 
 Numbers = npt.NDArray[np.int64]
 _Table = npt.NDArray[np.signedinteger[Any]]
 
 _WIDTHS: tuple[type[np.signedinteger[Any]], ...] = (np.int16, np.int32, np.int64)
 _CELLS_AT_ONCE = 2**22
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SumsState:
-    """Sums as a checkpoint holds them.
-
-    Attributes:
-        sums: All sums, or the cells of a sketch in their narrow integers.
-        by_row: ``(k,) int64``: a sketch's reports by row; else empty.
-        num_reports: How many were added.
-    """
-
-    sums: npt.NDArray[Any]
-    by_row: Numbers
-    num_reports: int
 
 
 class ReportSums:
@@ -61,14 +47,13 @@ class ReportSums:
         """Return ``(aggregate_size,) int64``."""
         return self._sums
 
-    def state(self) -> SumsState:
+    def state(self) -> Arrays:
         """Return what `restore` takes."""
-        none = np.zeros(0, dtype=np.int64)
-        return SumsState(sums=self._sums, by_row=none, num_reports=self.num_reports)
+        return {"sums": self._sums, "num_reports": np.array(self.num_reports)}
 
-    def restore(self, state: SumsState) -> None:
+    def restore(self, state: Arrays) -> None:
         """Go on from stored sums."""
-        self._sums, self.num_reports = state.sums.copy(), state.num_reports
+        self._sums, self.num_reports = state["sums"].copy(), int(state["num_reports"])
 
     def support(self, candidates: Numbers | None = None) -> Tally:
         """Return how many reports support each candidate, or each value of the domain if None."""
@@ -99,14 +84,12 @@ class SketchSums(ReportSums):
     def aggregate(self) -> Tally:
         return np.concatenate([self._table.ravel(), self._reports_by_row], dtype=np.int64)
 
-    def state(self) -> SumsState:
-        return SumsState(
-            sums=self._table, by_row=self._reports_by_row, num_reports=self.num_reports
-        )
+    def state(self) -> Arrays:
+        return {"table": self._table, "reports_by_row": self._reports_by_row}
 
-    def restore(self, state: SumsState) -> None:
-        self._table, self._reports_by_row = state.sums.copy(), state.by_row.copy()
-        self.num_reports = state.num_reports
+    def restore(self, state: Arrays) -> None:
+        self._table, self._reports_by_row = state["table"].copy(), state["reports_by_row"].copy()
+        self.num_reports = int(self._reports_by_row.sum())
 
     def support(self, candidates: Numbers | None = None) -> Tally:
         """Return the sum over the rows that have reports, a chunk of them at a time."""

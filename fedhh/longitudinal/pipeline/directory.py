@@ -23,7 +23,8 @@ from fedhh.validation import InputError
 from fedhh.version import __version__
 
 NAME = "pipeline"
-CHECKPOINT = "pipeline.npz"
+SUMS = "pipeline.npz"
+"""What a pipeline goes on from that was stopped."""
 SCHEMA_VERSION = 1
 TABLES = ("days", "values", "published", "publications", "devices")
 """Stems of the tables, each as Parquet and as CSV."""
@@ -73,8 +74,8 @@ def write_pipeline(directory: Path, result: PipelineResult) -> None:
         write_csv(frame, directory / f"{name}.csv")
     text = json.dumps(result_record(result), indent=2)
     write_text(directory / RESULT, f"{text}\n")
-    if not result.config.output.keep_checkpoint:
-        (directory / CHECKPOINT).unlink(missing_ok=True)
+    if not result.config.output.keep_log:
+        (directory / SUMS).unlink(missing_ok=True)
 
 
 def device_rows(result: PipelineResult) -> list[dict[str, Any]]:
@@ -152,10 +153,10 @@ def read_record(directory: Path) -> dict[str, Any]:
     return record
 
 
-def state_line(checkpoint: Path) -> str:
-    """Return where the servers' state is and how large; empty if there is none."""
+def sums_line(sums: Path) -> str:
+    """Return where the servers' sums are and how large; empty if there are none."""
     try:
-        size = checkpoint.stat().st_size
+        size = sums.stat().st_size
     except OSError:
         return ""
-    return f"the servers' state, {size / 1e6:,.1f} MB in {checkpoint}"
+    return f"the servers' sums, {size / 1e6:,.1f} MB in {sums}"

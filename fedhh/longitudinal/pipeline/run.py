@@ -1,8 +1,8 @@
 """A pipeline's days, one after the other: devices, ingestor, aggregators, and what they are worth.
 
 Each day asks one question per use case. A day is a pure function of the seed, so a run that was
-stopped goes on from its last checkpoint with the same bits: servers' sums are stored, devices are
-not; workers let their days happen again.
+stopped goes on with the same bits from its servers' sums, which are stored. Devices are not;
+workers let their days happen again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -39,36 +38,17 @@ from fedhh.longitudinal.pipeline.measures import (
 from fedhh.longitudinal.records import Arrivals, Batch, DayQuestion
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.executor import Executor
+from fedhh.system.archive import of_another_run, part, read_archive, within, write_archive
 from fedhh.validation import InputError
 from fedhh.version import __version__
 
 Numbers = npt.NDArray[np.int64]
 
-SECONDS_BETWEEN_CHECKPOINTS = 60.0
+SECONDS_BETWEEN = 60.0
 
 _SECONDS_PER_EVENT, _SECONDS_PER_RECORD = 1e-7, 1.5e-6
 """On one core; a record's are mostly its noise."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PipelineState:
-    """What a checkpoint holds.
-
-    Attributes:
-        days_done: How many days have happened.
-        aggregators: A state of each use case's aggregator.
-        window: ``(3, p) int64`` of each use case: the window's true counts.
-        total: The same of all days.
-        sent: ``(use cases, devices)`` of each day: records that each device sent.
-    """
-
-    days_done: int
-    aggregators: tuple[Any, ...]
-    window: tuple[Numbers, ...]
-    total: tuple[Numbers, ...]
-    sent: tuple[npt.NDArray[np.unsignedinteger[Any]], ...]
 
 
 def ledger_of(config: PipelineConfig, use_cases: tuple[UseCase, ...]) -> Ledger:
@@ -114,23 +94,23 @@ class Run:
         use_cases: tuple[UseCase, ...],
         executor: Executor,
         *,
-        checkpoint: Path | None = None,
-        seconds_between_checkpoints: float = SECONDS_BETWEEN_CHECKPOINTS,
+        stored_in: Path | None = None,
+        seconds_between: float = SECONDS_BETWEEN,
     ) -> None:
-        """Start, or go on from a checkpoint that is there.
+        """Start, or go on from stored sums.
 
         Args:
             config: The configuration.
             use_cases: Made of it.
             executor: The way to workers with its devices.
-            checkpoint: A file to keep the state in; None for none.
-            seconds_between_checkpoints: At least so many pass between two.
+            stored_in: A file to keep the sums in; None for none.
+            seconds_between: At least so many pass before they are stored again.
 
         Raises:
-            InputError: The checkpoint is damaged, or of another run.
+            InputError: The file is damaged, or of another run.
         """
         self._config, self._use_cases, self._executor = config, use_cases, executor
-        self._checkpoint, self._pause = checkpoint, seconds_between_checkpoints
+        self._stored_in, self._pause = stored_in, seconds_between
         days = config.pipeline
         model = build_model(config, use_cases)
         self._is_in = opted_in(model, config.seed)
@@ -145,11 +125,11 @@ class Run:
         self._seconds = {"devices": 0.0, "servers": 0.0, "publications": 0.0}
         self._tables = Tables()
         self._listener = Callbacks()
-        self._identity = hashlib.sha256(
+        self._run = hashlib.sha256(
             repr((__version__, config.result_key, fingerprint(use_cases))).encode()
         ).hexdigest()
-        if checkpoint is not None and checkpoint.exists():
-            self._resume(checkpoint)
+        if stored_in is not None and stored_in.exists():
+            self._resume(stored_in)
 
     @property
     def days_done(self) -> int:
@@ -183,8 +163,8 @@ class Run:
             self._sent.append(np.stack(today).astype(np.min_scalar_type(most)))
             if self.days_done % days.window == 0 or self.days_done == days.days:
                 self._publish()
-            if self._checkpoint is not None and time.monotonic() - saved >= self._pause:
-                self._listener.phase("saving the state")
+            if self._stored_in is not None and time.monotonic() - saved >= self._pause:
+                self._listener.phase("storing the sums")
                 self._save()
                 saved = time.monotonic()
             self._listener.finish(f"day {self.days_done}", self._tables.days)
@@ -218,8 +198,8 @@ class Run:
         self._window[index] += counts
         self._total[index] += counts
         sent = np.zeros(question.cohort.size, dtype=np.int64)
-        for start, part in diagnostics.sent:
-            sent[start : start + len(part)] = part
+        for start, records in diagnostics.sent:
+            sent[start : start + len(records)] = records
         rows = measures.value_rows(use_case, day + 1, self._tops[index], estimates, counts)
         self._tables.values += rows
         num_sent = answer.aggregate.num_reports
@@ -351,31 +331,23 @@ class Run:
         }
 
     def _save(self) -> None:
-        assert self._checkpoint is not None
-        state = PipelineState(
-            days_done=self.days_done,
-            aggregators=tuple(each.state() for each in self._aggregators),
-            window=tuple(self._window),
-            total=tuple(self._total),
-            sent=tuple(self._sent),
-        )
-        notes = {"identity": self._identity, "seconds": self._seconds, **vars(self._tables)}
-        save_checkpoint(self._checkpoint, state, notes)
+        assert self._stored_in is not None
+        arrays = within("sent", {str(day): sent for day, sent in enumerate(self._sent)})
+        for index, aggregator in enumerate(self._aggregators):
+            counts = np.stack([self._window[index], self._total[index]])
+            arrays |= within(str(index), {**aggregator.state(), "counts": counts})
+        notes = {"run": self._run, "seconds": self._seconds, **vars(self._tables)}
+        write_archive(self._stored_in, arrays, notes)
 
     def _resume(self, path: Path) -> None:
-        types = {kind for each in self._aggregators for kind in each.state_types}
-        state, notes = load_checkpoint(path, [PipelineState, *types])
-        if notes.get("identity") != self._identity:
-            raise InputError(
-                f"The checkpoint {path} is of another run: its settings, its words, its seed or "
-                "its fedhh are not those of this one. Put back what changed, or start again in a "
-                "new directory."
-            )
-        for aggregator, stored in zip(self._aggregators, state.aggregators, strict=True):
-            aggregator.restore(stored)
-        self._window = [each.copy() for each in state.window]
-        self._total = [each.copy() for each in state.total]
-        self._sent = list(state.sent)
+        arrays, notes = read_archive(path)
+        if notes.get("run") != self._run:
+            raise of_another_run(path)
+        for index, aggregator in enumerate(self._aggregators):
+            state = part(str(index), arrays)
+            aggregator.restore(state)
+            self._window[index], self._total[index] = state["counts"]
+        self._sent = list(part("sent", arrays).values())
         self._seconds = dict(notes["seconds"])
         self._tables = Tables(**{name: notes[name] for name in vars(Tables())})
 

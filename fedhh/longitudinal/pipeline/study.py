@@ -19,11 +19,11 @@ from fedhh.longitudinal.devices.worker import DeviceWorker
 from fedhh.longitudinal.pipeline.build import build_model, build_use_cases
 from fedhh.longitudinal.pipeline.config import parse_pipeline
 from fedhh.longitudinal.pipeline.directory import (
-    CHECKPOINT,
     NAME,
+    SUMS,
     make_directory,
-    state_line,
     stored_config,
+    sums_line,
     write_pipeline,
 )
 from fedhh.longitudinal.pipeline.measures import PipelineResult
@@ -106,9 +106,9 @@ class PipelineStudy(Study):
                 name = f"pipeline_{request.name}_seed{config.seed}"
                 directory = make_directory(config, request.out, name=name)
                 self._owned.enter_context(owned(directory))
-            checkpoint = directory / CHECKPOINT
-            before_leaving(lambda: say_state(checkpoint))
-            run = Run(config, use_cases, executor, checkpoint=checkpoint)
+            sums = directory / SUMS
+            before_leaving(lambda: say_sums(sums))
+            run = Run(config, use_cases, executor, stored_in=sums)
             result = run.finish(callbacks)
         listener.phase("drawing figures")
         # The result comes last: where a figure does not fit on the disk, --resume goes on.
@@ -118,7 +118,7 @@ class PipelineStudy(Study):
         return directory
 
 
-def say_state(checkpoint: Path) -> None:
+def say_sums(sums: Path) -> None:
     """Say on standard error what a pipeline that is stopped leaves to go on with."""
-    if state := printable(state_line(checkpoint)):
-        os.write(2, f"Left to go on with: {state}; a finished pipeline removes it.\n".encode())
+    if line := printable(sums_line(sums)):
+        os.write(2, f"Left to go on with: {line}; a finished pipeline removes it.\n".encode())

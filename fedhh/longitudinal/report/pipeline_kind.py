@@ -17,11 +17,11 @@ from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.longitudinal.pipeline.config import changed_pipeline
 from fedhh.longitudinal.pipeline.directory import (
-    CHECKPOINT,
+    SUMS,
     read_days,
     read_record,
     result_record,
-    state_line,
+    sums_line,
 )
 from fedhh.longitudinal.pipeline.measures import PipelineResult
 
@@ -46,7 +46,7 @@ class PipelineKind(Kind):
 
     noun = "pipeline"
     command = "pipeline run"
-    begun = CHECKPOINT
+    begun = SUMS
     width = brief_width = 165
 
     def changed(self, table: dict[str, Any], request: Request, origin: str) -> dict[str, Any]:
@@ -78,8 +78,8 @@ class PipelineKind(Kind):
         return _table(read_record(directory))
 
     def closing_lines(self, directory: Path) -> Iterator[str]:
-        if state := state_line(directory / CHECKPOINT):
-            yield f"Kept by output.keep_checkpoint: {state}"
+        if sums := sums_line(directory / SUMS):
+            yield f"Kept by output.keep_log: {sums}"
         yield f"This table again: fedhh show {shlex.quote(str(directory))}"
 
     def plot(self, directory: Path, drawing: Drawing) -> Drawn:

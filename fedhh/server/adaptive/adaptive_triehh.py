@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_no
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.ldp_triehh import EtaMax, LayerVotes, LdpTrieHH
+from fedhh.server.ldp_triehh import EtaMax, LayerVotes
 from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
@@ -87,9 +87,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     name: ClassVar[str] = "adaptive-triehh"
     title: ClassVar[str] = "Adaptive TrieHH"
-    state_types: ClassVar[tuple[type[Any], ...]] = (
-        *LdpTrieHH.state_types, AdaptiveState, TriePosterior, CharacterModel, Evidence,
-    )  # fmt: skip
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
     passes: Passes = 1

@@ -36,7 +36,7 @@ TABLES = ("candidates", "votes", "missed")
 
 
 def recorded(protocol: AnyProtocol, folder: Path) -> tuple[RunResult, CandidateRecord]:
-    result = simulate(protocol, POPULATION, seed=4, checkpoint_in=folder)
+    result = simulate(protocol, POPULATION, seed=4, log_in=folder)
     assert result.candidates is not None
     return result, result.candidates
 
@@ -170,7 +170,7 @@ def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
 @pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_other_queries_have_no_candidates(tmp_path):
     protocol = Sfp(alphabet=LETTERS, length=6, word_hashes=64, word_cells=64)
-    result = simulate(protocol, POPULATION, seed=4, checkpoint_in=tmp_path)
+    result = simulate(protocol, POPULATION, seed=4, log_in=tmp_path)
     assert result.candidates is None
 
 
@@ -184,7 +184,7 @@ def test_a_resumed_run_records_the_same(protocol, tmp_path):
     stopped = tmp_path / "stopped"
     if protocol is not PEM:
         with pytest.raises(StoppedError):
-            simulate(protocol, POPULATION, seed=4, checkpoint_in=stopped, callbacks=[Stopper()])
+            simulate(protocol, POPULATION, seed=4, log_in=stopped, callbacks=[Stopper()])
     _, again = recorded(protocol, stopped)
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(again, name), getattr(whole, name))

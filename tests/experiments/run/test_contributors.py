@@ -160,12 +160,12 @@ def test_a_run_that_stopped_after_its_validation_round_knows_its_contributors(
     tmp_path, monkeypatch
 ):
     population = small_population(6_000)
-    whole = simulate(VALIDATED, population, seed=4, checkpoint_in=tmp_path / "whole")
+    whole = simulate(VALIDATED, population, seed=4, log_in=tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr("fedhh.experiments.run.run.contributors", _stop)
         with pytest.raises(StoppedError):
-            simulate(VALIDATED, population, seed=4, checkpoint_in=tmp_path / "stopped")
-    again = simulate(VALIDATED, population, seed=4, checkpoint_in=tmp_path / "stopped")
+            simulate(VALIDATED, population, seed=4, log_in=tmp_path / "stopped")
+    again = simulate(VALIDATED, population, seed=4, log_in=tmp_path / "stopped")
     assert "contributing_clients" in again.discoveries
     assert again.discoveries.equals(whole.discoveries)
     assert again.metrics == whole.metrics

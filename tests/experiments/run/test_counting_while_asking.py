@@ -74,8 +74,8 @@ def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_f
     for stop_in in (3, 2):
         steps = Steps(stop_in)
         with pytest.raises(KeyboardInterrupt):
-            simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path, callbacks=[steps])
-    again = simulate(PROTOCOL, population(), seed=4, checkpoint_in=tmp_path)
+            simulate(PROTOCOL, population(), seed=4, log_in=tmp_path, callbacks=[steps])
+    again = simulate(PROTOCOL, population(), seed=4, log_in=tmp_path)
     assert same(again, counted_first)
 
 

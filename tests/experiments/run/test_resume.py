@@ -1,4 +1,4 @@
-"""A run goes on from its checkpoint to the same result, and from no other run's."""
+"""A run goes on from its log to the same result, and from no other run's."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.experiments.run.checkpoint import CHECKPOINT
 from fedhh.experiments.run.directory import resumed_config
 from fedhh.experiments.run.run import simulate
+from fedhh.experiments.run.run_log import LOG
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.directory import CONFIG
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 
@@ -29,7 +28,7 @@ class StoppedError(Exception):
 
 
 class Stopper(Callbacks):
-    """Stops a run in its third layer, when two are in the checkpoint."""
+    """Stops a run in its third layer, when two are in the log."""
 
     def __init__(self) -> None:
         self.layers = 0
@@ -40,16 +39,20 @@ class Stopper(Callbacks):
             raise StoppedError
 
 
+def content(directory) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (directory / LOG).iterdir()}
+
+
 @pytest.fixture
 def stopped(tmp_path):
     with pytest.raises(StoppedError):
-        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=tmp_path, callbacks=[Stopper()])
-    assert (tmp_path / CHECKPOINT).exists()
+        simulate(PROTOCOL, POPULATION, seed=4, log_in=tmp_path, callbacks=[Stopper()])
+    assert sorted(content(tmp_path)) == ["0.npz", "1.npz"]
     return tmp_path
 
 
 def test_the_same_run_goes_on_to_the_same_words(stopped):
-    again = simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
+    again = simulate(PROTOCOL, POPULATION, seed=4, log_in=stopped)
     whole = simulate(PROTOCOL, POPULATION, seed=4)
     assert again.discoveries.equals(whole.discoveries)
     assert again.timings["before_resume"] > 0
@@ -81,27 +84,17 @@ def other_population() -> StoredPopulation:
     ids=["seed", "epsilon", "eta", "alphabet", "clients", "one count"],
 )
 def test_whatever_differs_is_refused_and_nothing_is_lost(stopped, protocol, population, seed):
-    before = (stopped / CHECKPOINT).read_bytes()
+    before = content(stopped)
     with pytest.raises(InputError, match="is of another run") as caught:
-        simulate(protocol, population, seed=seed, checkpoint_in=stopped)
+        simulate(protocol, population, seed=seed, log_in=stopped)
     assert "\n" not in str(caught.value)
-    assert (stopped / CHECKPOINT).read_bytes() == before
+    assert content(stopped) == before
 
 
-def test_a_checkpoint_of_another_version_is_refused(stopped, monkeypatch):
-    monkeypatch.setattr("fedhh.experiments.run.checkpoint.__version__", "0.0.1")
+def test_a_log_of_another_version_is_refused(stopped, monkeypatch):
+    monkeypatch.setattr("fedhh.experiments.run.run_log.__version__", "0.0.1")
     with pytest.raises(InputError, match="is of another run"):
-        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
-
-
-@pytest.mark.parametrize("change", [{"layers": [{"x": 1}]}, {"seconds": "x"}, {"layers": 3}])
-def test_damaged_notes_are_one_line(stopped, change):
-    path = stopped / CHECKPOINT
-    state, notes = load_checkpoint(path, PROTOCOL.checkpoint_types)
-    save_checkpoint(path, state, {**notes, **change})
-    with pytest.raises(InputError, match="notes are damaged") as caught:
-        simulate(PROTOCOL, POPULATION, seed=4, checkpoint_in=stopped)
-    assert "\n" not in str(caught.value)
+        simulate(PROTOCOL, POPULATION, seed=4, log_in=stopped)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"seed = [", b"seed = 'x'"])

@@ -50,7 +50,7 @@ CONFIG = load_config(
 
 
 def test_what_fake_clients_pushed_is_recorded_and_read_back(tmp_path):
-    result = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
+    result = simulate(LDP, POPULATION, seed=4, adversary=FAKES, log_in=tmp_path)
     rows = result.candidates.candidates
     assert (rows["fake_votes"] <= rows["votes"]).all()
     begins = np.array([TARGET.startswith(prefix) for prefix in rows["prefix"]])
@@ -67,7 +67,7 @@ def test_what_fake_clients_pushed_is_recorded_and_read_back(tmp_path):
 @pytest.mark.slow("::test_what_fake_clients_pushed_is_recorded_and_read_back")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, tmp_path):
-    result = simulate(protocol, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path)
+    result = simulate(protocol, POPULATION, seed=4, adversary=FAKES, log_in=tmp_path)
     assert result.adversary.targets_found == 1
     rows = result.candidates.candidates
     begins = np.array([TARGET.startswith(prefix) for prefix in rows["prefix"]])
@@ -88,22 +88,20 @@ def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, 
     assert pushed >= len(unheld)
     if protocol.name != "pem":
         everything = ranges.drop(columns=["pass", "layer", "votes_from", "votes_to"])
-        honest = simulate(protocol, POPULATION, seed=4, checkpoint_in=tmp_path / "honest")
+        honest = simulate(protocol, POPULATION, seed=4, log_in=tmp_path / "honest")
         assert "kept_fake" not in honest.candidates.votes
         assert (everything.to_numpy() >= 0).all()
 
 
 def test_a_stopped_run_goes_on_with_its_fake_clients_and_with_no_others(tmp_path):
-    whole = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=tmp_path / "whole")
+    whole = simulate(LDP, POPULATION, seed=4, adversary=FAKES, log_in=tmp_path / "whole")
     stopped = tmp_path / "stopped"
     with pytest.raises(StoppedError):
-        simulate(
-            LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=stopped, callbacks=[Stopper()]
-        )
+        simulate(LDP, POPULATION, seed=4, adversary=FAKES, log_in=stopped, callbacks=[Stopper()])
     for other in (None, replace(FAKES, clients=401), replace(FAKES, strategy="output")):
         with pytest.raises(InputError, match="is of another run"):
-            simulate(LDP, POPULATION, seed=4, adversary=other, checkpoint_in=stopped)
-    again = simulate(LDP, POPULATION, seed=4, adversary=FAKES, checkpoint_in=stopped)
+            simulate(LDP, POPULATION, seed=4, adversary=other, log_in=stopped)
+    again = simulate(LDP, POPULATION, seed=4, adversary=FAKES, log_in=stopped)
     pd.testing.assert_frame_equal(again.discoveries, whole.discoveries)
     pd.testing.assert_frame_equal(again.layers, whole.layers)
     pd.testing.assert_frame_equal(again.candidates.candidates, whole.candidates.candidates)
@@ -115,7 +113,7 @@ def test_a_directory_tells_what_fake_clients_did(tmp_path):
     population = small_population(4_000)
     settled, _ = check_config(CONFIG, population)
     directory = new_directory(settled, tmp_path / "run", name="run")
-    settled, result = run_config(CONFIG, population, checkpoint_in=lambda _: directory)
+    settled, result = run_config(CONFIG, population, log_in=lambda _: directory)
     write_result(directory, result, settled, {})
     stored = read_result(directory).result
     assert stored.adversary == result.adversary

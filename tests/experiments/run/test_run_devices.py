@@ -112,14 +112,14 @@ def test_an_interrupted_run_goes_on_to_the_same_bits_and_calendar(tmp_path):
             POPULATION,
             seed=4,
             devices=DEVICES,
-            checkpoint_in=tmp_path,
+            log_in=tmp_path,
             callbacks=[Stopper()],
         )
-    # What devices do is part of whose the checkpoint is.
+    # What devices do is part of whose the log is.
     for other in (None, replace(DEVICES, eligible=0.79, least_share=0.5)):
         with pytest.raises(InputError, match="is of another run"):
-            simulate(PROTOCOL, POPULATION, seed=4, devices=other, checkpoint_in=tmp_path)
-    again = simulate(PROTOCOL, POPULATION, seed=4, devices=DEVICES, checkpoint_in=tmp_path)
+            simulate(PROTOCOL, POPULATION, seed=4, devices=other, log_in=tmp_path)
+    again = simulate(PROTOCOL, POPULATION, seed=4, devices=DEVICES, log_in=tmp_path)
     whole = simulate(PROTOCOL, POPULATION, seed=4, devices=DEVICES)
     assert again.layers.equals(whole.layers)
     assert again.discoveries.equals(whole.discoveries)

@@ -52,7 +52,7 @@ def made(tmp_path_factory):
     config, result = run_config(
         load_config(settings=settings),
         small_population(3_000),
-        checkpoint_in=lambda _: home / "checkpoint",
+        log_in=lambda _: home / "unfinished",
     )
     output.new_directory(config, home / "run", name="")
     output.write_result(home / "run", result, config, {"known": "none"})

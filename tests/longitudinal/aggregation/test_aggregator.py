@@ -226,7 +226,7 @@ def test_sfp_finds_words_in_every_window_and_counts_them_over_all():
         truth = np.bincount(values, minlength=3)
         assert (np.abs(estimate - truth) < 6 * errors).all()
         if number == 0:
-            # What a checkpoint holds goes on as if nothing had happened.
+            # What is stored goes on as if nothing had happened.
             state = aggregator.state()
             aggregator = FragmentAggregator(form, protocol, threshold=None, watched=words)
             aggregator.restore(state)

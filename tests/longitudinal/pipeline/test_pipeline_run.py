@@ -25,7 +25,7 @@ def configured(*settings, use_cases=()):
     return load_pipeline("pipeline-small", settings=(*SETTINGS, *settings), use_cases=use_cases)
 
 
-def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None):
+def run(config, *, workers=0, stored_in=None, stop_after=None, kill_after=None):
     use_cases = build_use_cases(config)
     worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
 
@@ -33,9 +33,7 @@ def run(config, *, workers=0, checkpoint=None, stop_after=None, kill_after=None)
         pass
 
     with open_workers(worker, workers, "") as executor:
-        pipeline = Run(
-            config, use_cases, executor, checkpoint=checkpoint, seconds_between_checkpoints=0
-        )
+        pipeline = Run(config, use_cases, executor, stored_in=stored_in, seconds_between=0)
 
         class AfterDay(Callbacks):
             def finish(self, unit, result):
@@ -76,25 +74,25 @@ def test_one_and_two_workers_give_the_same_bits(reference, shared_ray):
 def test_a_small_pipeline_that_stopped_gives_the_same_bits(tmp_path):
     small = {"use_cases": ["words"]}
     config = configured("pipeline.devices=100", "pipeline.days=2", **small)
-    checkpoint = tmp_path / "state.npz"
-    assert run(config, checkpoint=checkpoint, stop_after=1) is None
+    sums = tmp_path / "state.npz"
+    assert run(config, stored_in=sums, stop_after=1) is None
     other = configured("pipeline.devices=100", "pipeline.days=2", "seed=1", **small)
     with pytest.raises(InputError, match="of another run"):
-        run(other, checkpoint=checkpoint)
-    assert bits(run(config, checkpoint=checkpoint)) == bits(run(config))
+        run(other, stored_in=sums)
+    assert bits(run(config, stored_in=sums)) == bits(run(config))
 
 
 @pytest.mark.slow("::test_a_small_pipeline_that_stopped_gives_the_same_bits")
 def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
     for stop_after in (1, 3):
-        checkpoint = tmp_path / f"{stop_after}.npz"
-        assert run(configured(), checkpoint=checkpoint, stop_after=stop_after) is None
-        assert bits(run(configured(), checkpoint=checkpoint)) == bits(reference)
+        sums = tmp_path / f"{stop_after}.npz"
+        assert run(configured(), stored_in=sums, stop_after=stop_after) is None
+        assert bits(run(configured(), stored_in=sums)) == bits(reference)
     with pytest.raises(InputError, match="of another run"):
-        run(configured("seed=1"), checkpoint=checkpoint)
-    checkpoint.write_bytes(b"damaged")
+        run(configured("seed=1"), stored_in=sums)
+    sums.write_bytes(b"damaged")
     with pytest.raises(InputError, match="damaged"):
-        run(configured(), checkpoint=checkpoint)
+        run(configured(), stored_in=sums)
 
 
 def test_a_use_case_alone_has_the_numbers_that_it_has_among_others(reference):

@@ -1,4 +1,4 @@
-"""Checkpoints, damaged as files and in what they say: loaded, or refused in one line."""
+"""Logs of runs and sums of pipelines, damaged as files and in what they say: read, or refused."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
+from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation import checkpoint
-from fedhh.simulation.checkpoint import load_checkpoint, save_checkpoint
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.log import Log
+from fedhh.system import archive as archives
 from fedhh.testing import LETTERS, small_population
 from tests.fuzz.cases import Record, feed, survives
 from tests.fuzz.mutation import mutate_bytes, mutate_table
@@ -29,21 +30,22 @@ PROTOCOL = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=20, depth=3, passes=1, eta_max=5, max_items=2
 )
 WHOLE = 0.1
-"""Share of checkpoints that are not damaged at all, and must be accepted."""
+"""Share of files that are not damaged at all, and must be accepted."""
 
 
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("valid") / "state.npz"
+    path = tmp_path_factory.mktemp("valid")
     executor = InProcessExecutor(ClientWorker(small_population(200), seed=1))
-    *_, last = rounds(PROTOCOL, executor)
-    save_checkpoint(path, last.state, {"layers": [], "seconds": 0.0})
-    return path.read_bytes()
+    first = next(rounds(PROTOCOL, executor))
+    answer = Answer(aggregate=first.aggregate, diagnostics=first.diagnostics)
+    Log(path, run="mine").write(0, first.question, answer, 0.0)
+    return (path / "0.npz").read_bytes()
 
 
-def damaged_tree(tree: Any, rng: random.Random) -> Any:
-    """Return the JSON of a checkpoint with some values replaced."""
-    table = mutate_table(json.loads(tree.tobytes()), rng)
+def damaged_notes(notes: Any, rng: random.Random) -> Any:
+    """Return the JSON of an archive with some values replaced."""
+    table = mutate_table(json.loads(notes.tobytes()), rng)
     try:
         text = json.dumps(table, default=str)
     except ValueError:  # An integer that Python does not write.
@@ -60,24 +62,24 @@ def changed_array(array: Any, rng: random.Random) -> Any:
 
 
 def rebuilt(valid: bytes, rng: random.Random, *, forged: bool) -> bytes:
-    """Return a whole archive whose content is damaged: its tree, or one of its arrays.
+    """Return a whole archive whose content is damaged: its notes, or one of its arrays.
 
     Args:
-        valid: A checkpoint.
+        valid: An archive.
         rng: Chooses.
         forged: Whether the digest may be that of the damaged content.
     """
     with np.load(io.BytesIO(valid)) as archive:
         arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
-    way = rng.choice(("tree", "value", "bytes", "compressed"))
-    hurt = "tree" if way == "tree" else rng.choice(list(arrays))
-    if way == "tree":
-        arrays[hurt] = damaged_tree(arrays[hurt], rng)
+    way = rng.choice(("notes", "value", "bytes", "compressed"))
+    hurt = "notes" if way == "notes" else rng.choice(list(arrays))
+    if way == "notes":
+        arrays[hurt] = damaged_notes(arrays[hurt], rng)
     elif way == "value":
         arrays[hurt] = changed_array(arrays[hurt], rng)
     if forged and rng.random() < 0.5:
         del arrays["digest"]
-        arrays["digest"] = checkpoint._digest(arrays)
+        arrays["digest"] = archives._digest(arrays)
     file = io.BytesIO()
     packing = zipfile.ZIP_DEFLATED if way == "compressed" else zipfile.ZIP_STORED
     with zipfile.ZipFile(file, "w", packing) as archive:
@@ -91,19 +93,19 @@ def rebuilt(valid: bytes, rng: random.Random, *, forged: bool) -> bytes:
     return file.getvalue()
 
 
-def test_damaged_checkpoints_are_loaded_or_refused_in_one_line(
+def test_damaged_logs_are_read_or_refused_in_one_line(
     tmp_path: Path, valid: bytes, record_property: Record
 ):
-    path = tmp_path / "state.npz"
+    path = tmp_path / "0.npz"
 
     def run(rng: random.Random) -> bool:
         data = mutate_bytes(valid, rng)
         if rng.random() < 0.6:
             data = rebuilt(valid, rng, forged=True)
         path.write_bytes(data)
-        return survives(lambda: load_checkpoint(path, PROTOCOL.checkpoint_types), data)
+        return survives(lambda: Log(tmp_path, run="mine").read(), data)
 
-    feed("checkpoint", run, record_property)
+    feed("log", run, record_property)
 
 
 def content(directory: Path) -> dict[str, bytes]:
@@ -111,8 +113,8 @@ def content(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
-@pytest.mark.slow("::test_damaged_checkpoints_are_loaded_or_refused_in_one_line")
-def test_a_run_with_a_damaged_checkpoint_goes_on_or_stays_as_it_is(
+@pytest.mark.slow("::test_damaged_logs_are_read_or_refused_in_one_line")
+def test_a_run_with_a_damaged_log_goes_on_or_stays_as_it_is(
     tmp_path: Path, record_property: Record, monkeypatch: pytest.MonkeyPatch
 ):
     """A resume that is accepted gives the run's own words; one that is refused changes no file."""
