@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -153,7 +153,8 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the
     question, or skips the round, and `hear` digests the answers. What is claimed of a run comes
-    from the plan, and the loop refuses a question that is not in it.
+    from the plan: it says whom each round asks, for how many contributions, and the loop refuses a
+    question that spends more, or has another domain, than planned.
 
     Subclasses are frozen dataclasses of settings, see `fedhh.settings`. There is no I/O, no
     randomness and no client in here, and a `RunState` says all that is needed to go on: a run can
@@ -254,7 +255,11 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
 
     @abstractmethod
     def ask(self, planned: PlannedRound, run: RunState[State]) -> QuestionType | None:
-        """Return the question of a planned round, or None if the round is not needed."""
+        """Return the question of a planned round, or None if the round is not needed.
+
+        Whom it asks, for how many contributions, the plan says: what the question itself says of
+        that is not used.
+        """
 
     @abstractmethod
     def hear(
@@ -291,10 +296,27 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """Return the state before the first question."""
         return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
+    @final
     def next_question(self, run: RunState[State]) -> AnyQuestion | None:
-        """Return what to broadcast next, or None when the discovery is over."""
-        questions = (self.question_of(planned, run) for planned in self.plan.layers[run.place :])
-        return next((question for question in questions if question is not None), None)
+        """Return what to broadcast next, to whom the plan says; None if the discovery is over."""
+        for planned in self.plan.layers[run.place :]:
+            question = self.question_of(planned, run)
+            if question is not None:
+                return self.addressed(planned, question)
+        return None
+
+    @final
+    def addressed(self, planned: PlannedRound, question: AnyQuestion) -> AnyQuestion:
+        """Return a question to those whom a planned round asks, for as many contributions."""
+        return replace(
+            question,
+            pass_index=planned.pass_index,
+            layer=planned.layer,
+            cohort=planned.cohort,
+            alphabet=self.symbols,
+            max_items=planned.max_items,
+            pad=planned.padded,
+        )
 
     def finish_round(
         self, run: RunState[State], question: AnyQuestion, aggregate: Aggregate
@@ -303,11 +325,10 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
 
         Raises:
             ValueError: The aggregate does not belong to the question.
-            InputError: See `place_of`.
+            InputError: The plan has no such round.
         """
         aggregate.check_answers(question)
-        place = self.place_of(question, run)
-        planned = self.plan.layers[place]
+        planned = self.plan.planned(question.pass_index, question.layer)
         heard = self.heard_of(planned, run, question, aggregate)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
         finished = len(found.codes) if heard.num_finished is None else heard.num_finished
@@ -331,28 +352,13 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
             num_exceeding=heard.num_exceeding,
         )
         return RunState(
-            place=place + 1,
+            place=planned.place + 1,
             own=heard.own,
             found=found if planned.validates else run.found.append(found),
             kept=heard.kept,
             posterior=heard.posterior,
             history=(*run.history, summary),
         )
-
-    def place_of(self, question: AnyQuestion, run: RunState[State]) -> int:
-        """Return which round of the plan a question is of.
-
-        Raises:
-            InputError: It is in no plan, or that round is over.
-        """
-        plan = self.plan
-        place = plan.layers.index(plan.planned(question.pass_index, question.layer))
-        if place < run.place:
-            raise InputError(
-                f"Expected each round once, got pass {question.pass_index + 1}, layer "
-                f"{question.layer} again: its clients would be asked twice, with the same coins."
-            )
-        return place
 
     def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
         """Return the question of a planned round; see `ask`."""

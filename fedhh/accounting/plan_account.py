@@ -116,6 +116,8 @@ class LayeredPlan:
                 num_clients=cohort,
                 smallest_domain=smallest,
                 largest_domain=largest,
+                max_items=self.max_items,
+                local_epsilon=local_epsilon,
             )
             for pass_index in range(self.passes)
             for layer in range(1, self.layers + 1)
@@ -128,7 +130,6 @@ class LayeredPlan:
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
         return LocalReports(
             layers=tuple(layers),
-            max_items=self.max_items,
             randomizers=(OracleSpec(name=self.oracle, epsilon=local_epsilon, params=params),),
         )
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
-from fedhh.questions.cohort import Cohort
+from fedhh.questions.cohort import NOBODY, Cohort
 from fedhh.validation import InputError, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
     from fedhh.questions.question import AnyQuestion
+
+_ROUNDING = 1e-9
+"""Relative rounding of epsilons that follow from probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +23,16 @@ class PlannedRound:
     """A round that a run may have, by what is known of it before the run.
 
     Attributes:
-        pass_index: Which pass, from 0.
         layer: Which layer of the pass, from 1.
         num_clients: Clients to be asked.
         smallest_domain: Fewest values that the layer's randomizer may have, the dummy included.
         largest_domain: Most values that it may have.
+        pass_index: Which pass, from 0.
+        max_items: B, contributions of a client at most.
+        padded: Whether every client sends exactly B.
+        local_epsilon: Local privacy of one contribution; infinite without any.
+        place: Its place in the plan, from 0; the plan gives it.
+        cohort: Whom it asks; the plan gives it.
         validates: Whether it is the validation round, about the words that earlier ones found.
         least_clients: Fewest clients whose answers it accepts; None if all of them answer. What is
             claimed before a run holds for every number of answers that it accepts, which must
@@ -32,11 +41,16 @@ class PlannedRound:
             both may be open at the same time.
     """
 
-    pass_index: int
     layer: int
     num_clients: int
     smallest_domain: int
     largest_domain: int
+    pass_index: int = 0
+    max_items: int = 1
+    padded: bool = True
+    local_epsilon: float = math.inf
+    place: int = 0
+    cohort: Cohort = NOBODY
     validates: bool = False
     least_clients: int | None = None
     opens_with_previous: bool = False
@@ -53,10 +67,13 @@ class PlannedRound:
 class Plan:
     """How a run treats its clients' data. `fedhh.accounting.account` goes by the value's type.
 
+    It gives each round its place and its cohort. Cohorts follow each other in the order of the
+    plan, so that no two overlap. Where clients are reused, each round draws its cohort from a
+    fresh order of all clients, which is numbered by the round's place; or, where the first rounds
+    have clients of their own, from those behind them.
+
     Attributes:
         layers: Every round that a run may have, in order; it may stop earlier.
-        max_items: B, contributions of a client in a round at most.
-        padded: Whether every client sends exactly as many reports as any other.
         reuses_clients: Whether a client may serve in several rounds.
         num_apart: With that, so many of the first rounds have clients of their own, whom no other
             round asks. All others then ask the rest, in one order; without any, each of them draws
@@ -65,16 +82,36 @@ class Plan:
     """
 
     layers: tuple[PlannedRound, ...]
-    max_items: int = 1
-    padded: bool = True
     reuses_clients: bool = False
     num_apart: int = 0
     uploads_once: bool = False
 
+    def __post_init__(self) -> None:
+        starts = list(accumulate((each.num_clients for each in self.layers), initial=0))
+        placed = []
+        for place, each in enumerate(self.layers):
+            start, redraw = starts[place], None
+            if self.reuses_clients:
+                start = starts[min(place, self.num_apart)]
+                redraw = None if self.num_apart or self.uploads_once else place
+            cohort = Cohort(start=start, size=each.num_clients, redraw=redraw)
+            placed.append(replace(each, place=place, cohort=cohort))
+        object.__setattr__(self, "layers", tuple(placed))
+
+    @property
+    def max_items(self) -> int:
+        """B, contributions of a client in a round at most."""
+        return max(each.max_items for each in self.layers)
+
+    @property
+    def padded(self) -> bool:
+        """Whether every client of a round sends exactly as many reports as any other."""
+        return all(each.padded for each in self.layers)
+
     @property
     def local_epsilon(self) -> float:
         """Local privacy of one contribution (item level); infinite without any."""
-        return math.inf
+        return max(each.local_epsilon for each in self.layers)
 
     @property
     def most_rounds_per_client(self) -> int:
@@ -160,53 +197,21 @@ class Plan:
             f"the plan has {len(self.layers)} rounds: state it in the protocol's plan."
         )
 
-    def cohort(self, pass_index: int, layer: int) -> Cohort:
-        """Return whom a planned round asks.
-
-        The cohorts follow each other in the order of the plan, so that no two overlap. Where
-        clients are reused, each round draws its cohort from a fresh order of all clients, which is
-        numbered by the round's place in the plan; or, where the first rounds have clients of their
-        own, from those behind them.
-
-        Raises:
-            InputError: The plan has no such round.
-        """
-        round_ = self.planned(pass_index, layer)
-        place = self.layers.index(round_)
-        if self.reuses_clients and not self.num_apart:
-            return Cohort(start=0, size=round_.num_clients, redraw=place)
-        before = min(place, self.num_apart) if self.reuses_clients else place
-        start = sum(each.num_clients for each in self.layers[:before])
-        return Cohort(start=start, size=round_.num_clients)
-
     def check_question(self, question: AnyQuestion) -> None:
-        """Raise InputError unless a question asks for no more than the plan states.
+        """Raise InputError unless a question asks for no more than its planned round states.
 
-        What accounting claims before a run rests on the plan, so a question has its epsilon,
-        cohort, contributions, padding and domain from there.
+        What accounting claims before a run rests on the plan.
         """
         if question.counts_only:
             raise InputError("Expected counts_only=False of a question, got True.")
-        for name in ("pass_index", "layer"):
-            _require_integer(getattr(question, name), name)
         planned = self.planned(question.pass_index, question.layer)
         where = f"pass {question.pass_index + 1}, layer {question.layer}"
-        cohort = self.cohort(question.pass_index, question.layer)
-        # A start of 0.0 is equal to 0, and addresses no client.
-        if question.cohort != cohort or repr(question.cohort) != repr(cohort):
+        epsilon = stated_by(question, "local_epsilon")
+        # Not a number is no epsilon that is stated.
+        if epsilon is None or not epsilon <= planned.local_epsilon * (1 + _ROUNDING):
             raise InputError(
-                f"Expected {cohort} in {where}, as planned, got {shown(question.cohort)}."
-            )
-        _require_integer(question.max_items, "max_items")
-        if not 1 <= question.max_items <= self.max_items:
-            raise InputError(
-                f"Expected 1 <= max_items <= {self.max_items} in {where}, as planned, got "
-                f"max_items={shown(question.max_items)}."
-            )
-        if self.padded and question.pad is not True:
-            raise InputError(
-                f"Expected pad=True in {where}, as planned, got pad={shown(question.pad)}; state "
-                "padded=False."
+                f"Expected local_epsilon <= {planned.local_epsilon} per contribution in {where}, "
+                f"as planned, got local_epsilon={epsilon}."
             )
         size = stated_by(question, "domain_size")
         if size is not None and not planned.smallest_domain <= size <= planned.largest_domain:
@@ -238,8 +243,3 @@ def stated_by(question: AnyQuestion, name: str) -> float | None:
             f"Expected fields of a question from which its {name} follows, got others: {error}."
         ) from error
     return number  # type: ignore[no-any-return]
-
-
-def _require_integer(value: object, name: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"Expected {name} of a question as an integer, got {name}={shown(value)}.")

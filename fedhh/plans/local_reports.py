@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 from fedhh import oracles
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.plans.base import Plan, stated_by
+from fedhh.plans.base import Plan
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
     from fedhh.questions.question import AnyQuestion
-
-_ROUNDING = 1e-9
-"""Relative rounding of epsilons that follow from probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +43,6 @@ class LocalReports(Plan):
     votes_per_client: VotesPerClient = "all"
 
     @property
-    def local_epsilon(self) -> float:
-        """The sum of the randomizers' epsilons."""
-        return sum(spec.epsilon for spec in self.randomizers)
-
-    @property
     def epsilons_of_contribution(self) -> tuple[float, ...]:
         """Local epsilons of the reports that one contribution is made of, which add up.
 
@@ -79,13 +71,6 @@ class LocalReports(Plan):
     def check_report(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question's contributions are randomized as stated."""
         where = f"pass {question.pass_index + 1}, layer {question.layer}"
-        epsilon = stated_by(question, "local_epsilon")
-        # Not a number is no epsilon that is stated.
-        if epsilon is None or not epsilon <= self.local_epsilon * (1 + _ROUNDING):
-            raise InputError(
-                f"Expected local_epsilon <= {self.local_epsilon} per contribution in {where}, as "
-                f"planned, got local_epsilon={epsilon}."
-            )
         asked = getattr(question.channel, "votes_per_client", "all")
         if asked != self.votes_per_client:
             raise InputError(
@@ -104,18 +89,11 @@ class RapporReports(LocalReports):
     """Clients send one report about each word that they contribute, made by RAPPOR's two steps.
 
     Attributes:
-        epsilon_of_one_report: Privacy of a word, from the one report that is collected about it.
         epsilon_of_all_reports: What would bound any number of reports about the word.
     """
 
     randomizers: tuple[OracleSpec, ...] = ()
-    epsilon_of_one_report: float
     epsilon_of_all_reports: float
-
-    @property
-    def local_epsilon(self) -> float:
-        """That of the one report which a run collects."""
-        return self.epsilon_of_one_report
 
     def values_per_report(self, domain_size: int) -> int | None:
         """None: a report is the bits of a filter."""
@@ -132,11 +110,6 @@ class BloomRecords(LocalReports):
 
     randomizers: tuple[OracleSpec, ...] = ()
     epsilons: tuple[float, ...]
-
-    @property
-    def local_epsilon(self) -> float:
-        """That of all reports together, whose epsilons add up."""
-        return sum(self.epsilons)
 
     def values_per_report(self, domain_size: int) -> int | None:
         """None: a report is the bits of a filter."""

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Literal
 
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.noise_privacy import least_noise, noise_epsilon
-from fedhh.questions.cohort import Cohort
 from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
 
@@ -111,10 +110,6 @@ class TwoServerSums(NoisySums):
 
     reuses_clients: bool = True
     uploads_once: bool = True
-
-    def cohort(self, pass_index: int, layer: int) -> Cohort:
-        """Return whom a layer is about: the same clients in all of them."""
-        return Cohort(start=0, size=self.planned(pass_index, layer).num_clients)
 
     def epsilon(self, unit: Unit, delta: float) -> float:
         """Return the central epsilon of all layers together, infinite where none is proven."""

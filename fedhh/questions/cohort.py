@@ -39,3 +39,7 @@ class Cohort:
         """Return the positions of one block."""
         start = self.start + index * self.block_size
         return slice(start, min(start + self.block_size, self.start + self.size))
+
+
+NOBODY = Cohort(start=0, size=0)
+"""Whom a question asks that has no round yet."""

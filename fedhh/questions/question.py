@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec
-from fedhh.questions.cohort import Cohort
+from fedhh.questions.cohort import NOBODY, Cohort
 from fedhh.words.alphabet import Alphabet
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SEED_BITS = 64.0
 """Bits of the seed of a hash function that clients download."""
+
+_LOWER = Alphabet.named("lower")
 
 Tally = npt.NDArray[np.int64]
 Messages = npt.NDArray[np.int64]
@@ -34,31 +36,32 @@ class Question(Generic[Names_co, Choice_co, Channel_co]):
     """What a server broadcasts in a round.
 
     Names give each word a value, once for all who hold it; a choice says which of its values a
-    client contributes; a channel carries contributions to the tally.
+    client contributes; a channel carries contributions to the tally. That is what a protocol asks;
+    whom, the loop adds from the plan (`fedhh.protocol.DiscoveryProtocol.next_question`).
 
     Attributes:
+        names: Word to value.
+        choice: A client's values to those that it says.
+        channel: Said values to the tally.
         pass_index: Which pass, from 0; with the layer it addresses the round's randomness.
         layer: Which round of the pass, from 1.
         cohort: Who is asked.
         alphabet: Symbols of a word.
         max_items: B, contributions per client.
         pad: Whether clients fill up to exactly B contributions with ones that say nothing.
-        names: Word to value.
-        choice: A client's values to those that it says.
-        channel: Said values to the tally.
         counts_only: Whether workers bring noise-free counts in place of the tally: a simulator's
             way to draw the tally at once, which no plan lets a server ask for.
     """
 
-    pass_index: int
-    layer: int
-    cohort: Cohort
-    alphabet: Alphabet
-    max_items: int
-    pad: bool = True
     names: Names_co
     choice: Choice_co
     channel: Channel_co
+    pass_index: int = 0
+    layer: int = 1
+    cohort: Cohort = NOBODY
+    alphabet: Alphabet = _LOWER
+    max_items: int = 1
+    pad: bool = True
     counts_only: bool = False
 
     @property

@@ -145,14 +145,16 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             most_words=self.max_words,
             randomizers=(self._randomizer,),
         )
+        words = self.records().names.num_keys
         return OptInBlend(
             layers=(
-                self.planned_round(_HEAD, head, self.records().names.num_keys),
-                self.planned_round(_OPT_IN, opt_in, *listed),
+                replace(
+                    self.planned_round(_HEAD, head, words), max_items=self.head_items, padded=True
+                ),
+                # How many words a client who opted in holds is for nobody but the curator.
+                replace(self.planned_round(_OPT_IN, opt_in, *listed), padded=True),
                 *local.layers,
             ),
-            max_items=max(self.max_items, self.head_items),
-            padded=self.pad,
             opt_in_epsilon=self.opt_in_epsilon,
             opt_in_delta=self.delta,
             local=local,
@@ -186,16 +188,13 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     ) -> WordsQuestion | VoteQuestion | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
-            return self.records(planned)
+            return self.records()
         if not len(run.own.head):
             return None
-        curated = planned.layer == _OPT_IN
         plain = OracleSpec(name="none", epsilon=math.inf)
-        question = self.words_question(
-            planned, run.own.head, plain if curated else self._randomizer
+        return self.words_question(
+            run.own.head, plain if planned.layer == _OPT_IN else self._randomizer
         )
-        # How many words a client who opted in holds is for nobody but the curator.
-        return replace(question, pad=self.pad or curated)
 
     def hear(
         self,
@@ -219,13 +218,12 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             return self._with_opt_in(run.own, question, aggregate)
         return self._with_clients(run.own, question, aggregate)
 
-    def records(self, planned: PlannedRound | None = None) -> WordsQuestion:
+    def records(self) -> WordsQuestion:
         """Return the question for plain words."""
         names = StringNames.draw(
             self.symbols, length=self.length, longest_word=self.length, seed=self._public_seed
         )
         return Question(
-            **{**self.addressed(planned), "max_items": self.head_items, "pad": True},
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=PlainWords(num_keys=names.num_keys),

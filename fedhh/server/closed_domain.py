@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Heard, QuestionType, State
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
@@ -120,7 +119,6 @@ class SetProtocol(
 
     def size_question(
         self,
-        planned: PlannedRound | None,
         names: ItemSets,
         oracle: OracleSpec,
         *,
@@ -129,14 +127,12 @@ class SetProtocol(
         """Return the question for how many candidates a client holds.
 
         Args:
-            planned: The round; None for a question that only tries the settings.
             names: The candidates.
             oracle: The randomizer.
             largest: Clients that hold more say this; None for no such bound.
         """
         choice = SetSize(largest=largest)
         return Question(
-            **self.addressed(planned),
             names=names,
             choice=choice,
             channel=Reports(oracle=oracle, num_values=choice.largest_size(names) + 1),
@@ -144,7 +140,6 @@ class SetProtocol(
 
     def member_question(
         self,
-        planned: PlannedRound | None,
         names: ItemSets,
         oracle: OracleSpec,
         *,
@@ -153,13 +148,11 @@ class SetProtocol(
         """Return the question for one member of a client's set, which is padded to L.
 
         Args:
-            planned: The round; None for a question that only tries the settings.
             names: The candidates.
             oracle: The randomizer, at the epsilon of a client's report.
             padded_size: L.
         """
         return Question(
-            **self.addressed(planned),
             names=names,
             choice=PaddedMember(padded_size=padded_size),
             channel=padded_reports(

@@ -259,7 +259,7 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
         names = TrieNames(trie=state.trie, finished=state.finished, excluded=state.excluded)
-        return self.votes_question(planned, names, self.oracle_spec)
+        return self.votes_question(names, self.oracle_spec)
 
     def hear(
         self,

@@ -156,11 +156,10 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         names, phase = self.names_of(run.own.kept), self._phase(planned)
         if phase < 0:
             oracle = replace(_SIZE_ORACLE, epsilon=self.round_epsilon)
-            return self.size_question(planned, names, oracle, largest=self._largest_size)
+            return self.size_question(names, oracle, largest=self._largest_size)
         (seed,) = self.seeds(1)
         params = {"num_hashes": self.num_hashes, "hash_seed": seed} if phase == 0 else {}
         return self.member_question(
-            planned,
             names,
             OracleSpec(name=_PHASES[phase], epsilon=self.round_epsilon, params=dict(params)),
             padded_size=min(run.own.padded_size, len(run.own.kept)),

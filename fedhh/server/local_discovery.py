@@ -22,7 +22,6 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, Heard, QuestionType, RunState, State
 from fedhh.questions.choice import SampleB
-from fedhh.questions.cohort import Cohort
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Aggregate, AnyQuestion, Question
 from fedhh.questions.reports import Reports, VoteQuestion
@@ -217,6 +216,8 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             num_clients=num_clients,
             smallest_domain=smallest_domain,
             largest_domain=smallest_domain if largest_domain is None else largest_domain,
+            max_items=self.max_items,
+            padded=self.pad,
         )
 
     def planned_reports(
@@ -231,14 +232,14 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
 
         Args:
             kind: Of the plan.
-            rounds: All but the validation round.
+            rounds: All but the validation round; a contribution to each spends all randomizers'
+                epsilons, or ``local_epsilon`` where the kind has no randomizers.
             most_words: Words that the validation round may be about.
             more: What else the kind has; ``validation_randomizer`` is `validation_oracle` if it is
                 left out, and None where the validation round's is that of the rounds.
         """
+        spent = sum(spec.epsilon for spec in more.get("randomizers", ())) or self.local_epsilon
         shared: dict[str, Any] = {
-            "max_items": self.max_items,
-            "padded": self.pad,
             "false_discovery_rate": self.false_discovery_rate,
             "anonymity_k": self.anonymity_k,
             "votes_per_client": self.votes_per_client,
@@ -254,33 +255,13 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
                 pass_index=rounds[-1].pass_index,
             )
             layers.append(replace(validation, validates=True))
-        return kind(layers=tuple(layers), **{**shared, **more})
-
-    def addressed(self, planned: PlannedRound | None = None) -> dict[str, Any]:
-        """Return what all questions of a planned round have in common: whom it asks, and how.
-
-        Args:
-            planned: The round; None for a question that only tries the settings.
-        """
-        if planned is None:
-            whom: dict[str, Any] = {"pass_index": 0, "layer": 1, "cohort": Cohort(start=0, size=1)}
-        else:
-            whom = {
-                "pass_index": planned.pass_index,
-                "layer": planned.layer,
-                "cohort": self.plan.cohort(planned.pass_index, planned.layer),
-            }
-        return {
-            **whom,
-            "alphabet": self.symbols,
-            "max_items": self.max_items,
-            "pad": self.pad,
-        }
+        spending = tuple(replace(each, local_epsilon=spent) for each in layers)
+        return kind(layers=spending, **{**shared, **more})
 
     def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
         if not planned.validates:
             return super().question_of(planned, run)
-        return self.validation_question(planned, run.found.codes)
+        return self.validation_question(run.found.codes)
 
     def heard_of(
         self, planned: PlannedRound, run: RunState[State], question: Any, aggregate: Aggregate
@@ -292,11 +273,10 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             return replace(heard, found=self.unknown_of(heard.found))
         return self.validated(planned, run, question, aggregate)
 
-    def validation_question(self, planned: PlannedRound, codes: Codes) -> VoteQuestion | None:
+    def validation_question(self, codes: Codes) -> VoteQuestion | None:
         """Return a broadcast of words to vote on; None if there is no word.
 
         Args:
-            planned: The validation round.
             codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
         """
         if not len(codes):
@@ -304,17 +284,12 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
         short[:-1, 0] = np.arange(1, len(short))
         filling = short[match_rows(short, codes) < 0][: max(0, self.fewest_validated - len(codes))]
-        return self.words_question(
-            planned, np.concatenate([codes, filling]), self.validation_oracle
-        )
+        return self.words_question(np.concatenate([codes, filling]), self.validation_oracle)
 
-    def words_question(
-        self, planned: PlannedRound, codes: Codes, oracle: OracleSpec
-    ) -> VoteQuestion:
+    def words_question(self, codes: Codes, oracle: OracleSpec) -> VoteQuestion:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
-            planned: Its round.
             codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
             oracle: The randomizer.
         """
@@ -326,20 +301,16 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             finished=words,
             excluded=np.zeros((0, width), dtype=np.uint16),
         )
-        return self.votes_question(planned, names, oracle)
+        return self.votes_question(names, oracle)
 
-    def votes_question(
-        self, planned: PlannedRound, names: TrieNames, oracle: OracleSpec
-    ) -> VoteQuestion:
+    def votes_question(self, names: TrieNames, oracle: OracleSpec) -> VoteQuestion:
         """Return a broadcast of candidates to vote on.
 
         Args:
-            planned: Its round.
             names: The candidates.
             oracle: The randomizer.
         """
         return Question(
-            **self.addressed(planned),
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=Reports.on(names, oracle, votes_per_client=self.votes_per_client),

@@ -144,7 +144,7 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
         return np.zeros((1, self.length), dtype=np.uint16)
 
     def ask(self, planned: PlannedRound, run: RunState[Codes]) -> StringQuestion:
-        return self._question(planned.layer, planned)
+        return self._question(planned.layer)
 
     def hear(
         self,
@@ -183,7 +183,7 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
             kept=best,
         )
 
-    def _question(self, group: int, planned: PlannedRound | None = None) -> StringQuestion:
+    def _question(self, group: int) -> StringQuestion:
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}
@@ -197,7 +197,6 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
             seed=naming,
         )
         return Question(
-            **self.addressed(planned),
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=Reports(

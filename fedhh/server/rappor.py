@@ -93,7 +93,6 @@ class Rappor(
             RapporReports,
             [self.planned_round(1, self.cohort_clients, num_words + 1)],
             most_words=num_words,
-            epsilon_of_one_report=self.local_epsilon,
             epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),
         )
 
@@ -111,7 +110,6 @@ class Rappor(
             hash_seed=hashing,
         )
         return Question(
-            **self.addressed(planned),
             names=StringNames.draw(self.symbols, length=length, longest_word=length, seed=naming),
             choice=SampleB(sampler=self.sampler),
             channel=Blooms(reports=BloomReports(filters=filters, response=self.response)),

@@ -166,7 +166,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         return ()
 
     def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuestion:
-        return self._question(planned)
+        return self._question()
 
     def hear(
         self,
@@ -240,7 +240,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def _question(self, planned: PlannedRound | None = None) -> NgramQuestion:
+    def _question(self) -> NgramQuestion:
         naming, words, ngrams = self.seeds(_SEEDS)
         channel = Ngrams(
             puzzle=FragmentPuzzle(
@@ -254,7 +254,6 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
         )
         return Question(
-            **self.addressed(planned),
             names=channel.names,
             choice=SampleB(sampler=self.sampler),
             channel=channel,

@@ -96,7 +96,7 @@ class RecordProtocol(
         return None
 
     def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> RecordQuestion[Parts]:
-        return self.records(planned)
+        return self.records()
 
     def hear(
         self,
@@ -159,13 +159,12 @@ class RecordProtocol(
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def records(self, planned: PlannedRound | None = None) -> RecordQuestion[Parts]:
-        """Return the broadcast of a planned round, or one that only tries the settings."""
+    def records(self) -> RecordQuestion[Parts]:
+        """Return the broadcast."""
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
         channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)
         return Question(
-            **self.addressed(planned),
             names=channel.names,
             choice=SampleB(sampler=self.sampler),
             channel=channel,

@@ -72,7 +72,6 @@ class SampleAndThreshold(TrustedAggregator):
         counts = self.counts
         return SampledHistogram(
             layers=self.planned_rounds(),
-            max_items=self.max_items,
             epsilon=counts.epsilon_of_swap(self.max_items, delta=self.delta),
             delta=self.delta,
             counts=counts,
@@ -100,7 +99,7 @@ class SampleAndThreshold(TrustedAggregator):
         return super(SampleAndThreshold, settled).settle(num_clients=num_clients, seed=seed)
 
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
-        return self.words_question(planned, inclusion=self.counts.rate)
+        return self.words_question(inclusion=self.counts.rate)
 
     def hear(
         self,

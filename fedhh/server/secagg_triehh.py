@@ -9,7 +9,7 @@ differentially private federated learning", whose bound is not used. Sections no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from annotated_types import Ge, Lt
 
@@ -114,7 +114,6 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
     def plan(self) -> SecureSums:
         return SecureSums(
             layers=self.planned_rounds(),
-            max_items=self.max_items,
             noise=self.summed_noise,
             modulus=decided(self.modulus, "modulus"),
             max_dropout=self.max_dropout,
@@ -138,9 +137,8 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
             )
         return settled
 
-    def question(self, names: TrieNames, **address: Any) -> SecureSumQuestion:
+    def question(self, names: TrieNames) -> SecureSumQuestion:
         return Question(
-            **address,
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=SecureVotes(

@@ -141,8 +141,8 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         """The standard deviation that "auto" is, once the cohorts are known."""
 
     @abstractmethod
-    def question(self, names: TrieNames, **address: Any) -> SumQuestion:
-        """Return a layer's question about some candidates, with its address."""
+    def question(self, names: TrieNames) -> SumQuestion:
+        """Return a layer's question about some candidates."""
 
     def with_central_epsilon(
         self, epsilon: float, *, unit: Literal["item", "user"] = "user"
@@ -195,6 +195,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
                 num_clients=self.cohort_clients,
                 smallest_domain=smallest,
                 largest_domain=largest,
+                max_items=self.max_items,
             )
             for pass_index in range(self.num_passes)
             for layer, smallest, largest in self.domains()
@@ -209,12 +210,7 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         if (planned.pass_index, planned.layer) != (state.pass_index, state.layer):
             return None
         return self.question(
-            TrieNames(trie=state.trie, finished=state.finished, excluded=state.excluded),
-            pass_index=planned.pass_index,
-            layer=planned.layer,
-            cohort=self.plan.cohort(planned.pass_index, planned.layer),
-            alphabet=self.symbols,
-            max_items=self.max_items,
+            TrieNames(trie=state.trie, finished=state.finished, excluded=state.excluded)
         )
 
     def hear(

@@ -123,9 +123,9 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
 
     def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> SetQuestion:
         if planned.layer != _SIZES:
-            return self._sample_question(run.own, planned)
+            return self._sample_question(run.own)
         oracle = OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon)
-        return self.size_question(planned, self.names_of(run.own.kept), oracle)
+        return self.size_question(self.names_of(run.own.kept), oracle)
 
     def hear(
         self,
@@ -151,16 +151,13 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
     def _oracle_name(self) -> str:
         return "olh" if self.oracle == AUTO else self.oracle
 
-    def _sample_question(
-        self, state: SvimState, planned: PlannedRound | None = None
-    ) -> MemberQuestion:
+    def _sample_question(self, state: SvimState) -> MemberQuestion:
         """Return the question for one word of the set, padded to L; to 1 in the first group."""
         oracle, length = self._oracle_name, 1
         if len(state.sizes):
             length = padded_size(state.sizes)
             oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
         return self.member_question(
-            planned,
             self.names_of(state.kept),
             OracleSpec(name=oracle, epsilon=self.local_epsilon),
             padded_size=length,

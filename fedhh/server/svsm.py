@@ -187,7 +187,7 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
             return self.singles.ask(planned, _of_singles(run))
-        return self._set_question(planned, run.own) if len(run.own.itemsets) else None
+        return self._set_question(run.own) if len(run.own.itemsets) else None
 
     def hear(
         self,
@@ -259,16 +259,16 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             post_processing=self.post_processing,
         )
 
-    def _set_question(self, planned: PlannedRound, state: SvsmState) -> SetQuestion:
+    def _set_question(self, state: SvsmState) -> SetQuestion:
         oracle: str = "olh" if self.oracle == AUTO else self.oracle
         names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
         if not len(state.sizes):
             spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
-            return self.size_question(planned, names, spec)
+            return self.size_question(names, spec)
         length = padded_size(state.sizes)
         oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
         spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
-        return self.member_question(planned, names, spec, padded_size=length)
+        return self.member_question(names, spec, padded_size=length)
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:

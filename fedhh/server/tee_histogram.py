@@ -90,7 +90,6 @@ class TeeHistogram(TrustedAggregator):
     def plan(self) -> NoisyHistogram:
         return NoisyHistogram(
             layers=self.planned_rounds(),
-            max_items=self.max_items,
             epsilon=float(self.central_epsilon),
             delta=self.delta,
             release=self.release,

@@ -96,7 +96,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
         return SampledThreshold(
             layers=tuple(
                 PlannedRound(
-                    pass_index=0,
                     layer=layer,
                     num_clients=sample_size,
                     smallest_domain=alphabet + 1,
@@ -153,11 +152,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
         nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
         names = TrieNames(trie=run.own, finished=nothing, excluded=nothing)
         return Question(
-            pass_index=planned.pass_index,
-            layer=planned.layer,
-            cohort=self.plan.cohort(planned.pass_index, planned.layer),
-            alphabet=self.symbols,
-            max_items=1,
             names=names,
             choice=OneTyped(),
             channel=PlainVotes(num_candidates=names.num_candidates),

@@ -20,7 +20,6 @@ from fedhh.plans.base import PlannedRound
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import DiscoveryProtocol, Heard, RunState
 from fedhh.questions.choice import SampleB
-from fedhh.questions.cohort import Cohort
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.question import Aggregate, Messages, Question
@@ -137,11 +136,11 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
         size = self.words_question().names.num_keys
         return tuple(
             PlannedRound(
-                pass_index=0,
                 layer=layer,
                 num_clients=decided(self.clients_per_layer, "clients_per_layer"),
                 smallest_domain=size,
                 largest_domain=size,
+                max_items=self.max_items,
             )
             for layer in range(1, rounds + 1)
         )
@@ -151,11 +150,10 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
         return 0
 
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion | None:
-        return self.words_question(planned)
+        return self.words_question()
 
     def words_question(
         self,
-        planned: PlannedRound | None = None,
         *,
         excluded: Codes | None = None,
         by_size: bool = False,
@@ -164,14 +162,10 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
         """Return the question for plain words.
 
         Args:
-            planned: The round; None for a question that only tries the settings.
             excluded: Words that clients leave out, see `StringNames`.
             by_size: See `PlainWords`.
             inclusion: See there.
         """
-        cohort = Cohort(start=0, size=1)
-        if planned is not None:
-            cohort = self.plan.cohort(planned.pass_index, planned.layer)
         (public_seed,) = derived_seeds(self.noise_seed or 0, 1)
         names = StringNames.draw(
             self.symbols,
@@ -181,11 +175,6 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
             excluded=excluded,
         )
         return Question(
-            pass_index=0 if planned is None else planned.pass_index,
-            layer=1 if planned is None else planned.layer,
-            cohort=cohort,
-            alphabet=self.symbols,
-            max_items=self.max_items,
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=PlainWords(num_keys=names.num_keys, by_size=by_size, inclusion=inclusion),

@@ -8,7 +8,7 @@ is in either; it is added here, once a layer, by both servers together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fedhh.plans.noisy_sums import TwoServerSums, two_server_noise
 from fedhh.questions.choice import SampleB
@@ -61,13 +61,10 @@ class TwoServers(SummedTrie[UploadQuestion]):
 
     @property
     def plan(self) -> TwoServerSums:
-        return TwoServerSums(
-            layers=self.planned_rounds(), max_items=self.max_items, noise=self.summed_noise
-        )
+        return TwoServerSums(layers=self.planned_rounds(), noise=self.summed_noise)
 
-    def question(self, names: TrieNames, **address: Any) -> UploadQuestion:
+    def question(self, names: TrieNames) -> UploadQuestion:
         return Question(
-            **address,
             names=UploadNames(**vars(names)),
             choice=SampleB(sampler=self.sampler, layer=_BEFORE_ALL),
             channel=UploadVotes(num_candidates=names.num_candidates, noise=self.summed_noise),

@@ -54,7 +54,6 @@ class WeightedSelection(TrustedAggregator):
     def plan(self) -> WeightedGaussian:
         return WeightedGaussian(
             layers=self.planned_rounds(self.rounds),
-            max_items=self.max_items,
             reuses_clients=self.rounds > 1,
             epsilon=float(self.central_epsilon),
             delta=self.delta,
@@ -63,7 +62,7 @@ class WeightedSelection(TrustedAggregator):
 
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
         found = run.found.codes[:, : self.length]
-        return self.words_question(planned, by_size=True, excluded=found if len(found) else None)
+        return self.words_question(by_size=True, excluded=found if len(found) else None)
 
     def hear(
         self,

@@ -62,8 +62,8 @@ def rounds(
         progress: Called with a number of clients whenever some have answered.
 
     Raises:
-        InputError: A question asks for more than is planned, or for another round than the one it
-            is made for; nothing is sent. An answer that was heard is to another question.
+        InputError: A question asks for more than is planned; nothing is sent. An answer that was
+            heard is to another question.
     """
     state, plan, again = protocol.initialize(), protocol.plan, iter(heard)
     while True:
@@ -72,7 +72,6 @@ def rounds(
         if question is None:
             return
         plan.check_question(question)
-        protocol.place_of(question, state)
         asked = time.process_time()
         logged = next(again, None)
         if logged is None:

@@ -26,13 +26,17 @@ def plan(sizes, *, num_apart=1, oracle="grr", epsilon=1.0, domains=None, max_ite
     domains = domains or [2] * len(sizes)
     rounds = [
         PlannedRound(
-            pass_index=0, layer=layer, num_clients=size, smallest_domain=low, largest_domain=low
+            layer=layer,
+            num_clients=size,
+            smallest_domain=low,
+            largest_domain=low,
+            max_items=max_items,
+            local_epsilon=epsilon,
         )
         for layer, (size, low) in enumerate(zip(sizes, domains, strict=True), start=1)
     ]
     return LocalReports(
         layers=tuple(rounds),
-        max_items=max_items,
         reuses_clients=True,
         num_apart=num_apart,
         randomizers=(OracleSpec(name=oracle, epsilon=epsilon),),

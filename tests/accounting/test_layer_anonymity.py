@@ -42,9 +42,14 @@ def record(layer, kept_by, **changes):
 
 def plan(rate=0.0, **changes):
     planned = PlannedRound(
-        pass_index=0, layer=1, num_clients=20_000, smallest_domain=2, largest_domain=1_351
+        layer=1,
+        num_clients=20_000,
+        smallest_domain=2,
+        largest_domain=1_351,
+        max_items=4,
+        local_epsilon=4.0,
     )
-    stated = {"layers": (planned,), "max_items": 4, "padded": True, "randomizers": (SS,)}
+    stated = {"layers": (planned,), "randomizers": (SS,)}
     return LocalReports(**{**stated, "false_discovery_rate": rate, **changes})
 
 

@@ -29,12 +29,17 @@ DELTA = 1e-8
 def plan_of(*cohorts: int, oracle: str = "ss", items: int = 2, epsilon: float = 4.0):
     rounds = tuple(
         PlannedRound(
-            pass_index=0, layer=layer, num_clients=size, smallest_domain=50, largest_domain=500
+            layer=layer,
+            num_clients=size,
+            smallest_domain=50,
+            largest_domain=500,
+            max_items=items,
+            local_epsilon=epsilon,
         )
         for layer, size in enumerate(cohorts, start=1)
     )
     spec = OracleSpec(name=oracle, epsilon=epsilon)
-    return LocalReports(layers=rounds, max_items=items, randomizers=(spec,))
+    return LocalReports(layers=rounds, randomizers=(spec,))
 
 
 def records(plan, *answers: int) -> list[LayerRecord]:
@@ -149,7 +154,9 @@ def shuffled_delta(num_present: int, local_epsilon: float, epsilon: float) -> fl
 def test_the_claim_is_no_smaller_than_the_truth_for_any_number_that_is_accepted():
     local, delta, least, cohort = 1.0, 0.01, 60, 600
     rounds = tuple(
-        PlannedRound(pass_index=0, layer=1, num_clients=cohort, smallest_domain=2, largest_domain=2)
+        PlannedRound(
+            layer=1, num_clients=cohort, smallest_domain=2, largest_domain=2, local_epsilon=local
+        )
         for _ in range(1)
     )
     plan = LocalReports(layers=rounds, randomizers=(OracleSpec(name="grr", epsilon=local),))

@@ -41,10 +41,11 @@ def plan_at(
                 num_clients=clients // layer,
                 smallest_domain=domains[0],
                 largest_domain=domains[1],
+                max_items=max_items,
+                local_epsilon=local_epsilon,
             )
             for layer in (1, 2)
         ),
-        max_items=max_items,
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon, params=params),),
     )
 

@@ -66,13 +66,14 @@ def account_run(
             num_clients=each.num_clients,
             smallest_domain=each.domain_size,
             largest_domain=each.domain_size,
+            max_items=max_items,
+            padded=padded,
+            local_epsilon=local_epsilon,
         )
         for each in layers
     ]
     plan = LocalReports(
         layers=tuple(planned),
-        max_items=max_items,
-        padded=padded,
         reuses_clients=reused,
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon),),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,14 @@ from fedhh.validation import InputError
 from tests.thinned import thinned
 
 LAYERS = tuple(
-    PlannedRound(pass_index=0, layer=number, num_clients=100, smallest_domain=30, largest_domain=60)
+    PlannedRound(
+        layer=number,
+        num_clients=100,
+        smallest_domain=30,
+        largest_domain=60,
+        max_items=5,
+        local_epsilon=8.0,
+    )
     for number in (1, 2, 3)
 )
 
@@ -94,9 +103,7 @@ def test_two_reports_in_a_day_spend_what_was_saved() -> None:
 
 
 def test_a_run_that_is_repeated() -> None:
-    plan = LocalReports(
-        layers=LAYERS, max_items=5, randomizers=(OracleSpec(name="ss", epsilon=8.0),)
-    )
+    plan = LocalReports(layers=LAYERS, randomizers=(OracleSpec(name="ss", epsilon=8.0),))
     rules = rules_of_run(plan, every=7, name="ldp-triehh")
     report = Ledger(charges=rules.charges, num_days=365).before(rules.caps)
     # 53 runs in a year; in each, one round with five records.
@@ -106,7 +113,6 @@ def test_a_run_that_is_repeated() -> None:
     assert "Sun et al." in report.guarantee("item", "basic").theorem
     reused = LocalReports(
         layers=LAYERS,
-        max_items=5,
         reuses_clients=True,
         randomizers=(OracleSpec(name="cms", epsilon=2.0), OracleSpec(name="cms", epsilon=6.0)),
     )
@@ -118,7 +124,8 @@ def test_a_run_that_is_repeated() -> None:
 
 
 def test_what_has_no_local_privacy_has_no_ledger() -> None:
-    plan = LocalReports(layers=LAYERS, randomizers=(OracleSpec(name="none", epsilon=np.inf),))
+    plain = tuple(replace(each, local_epsilon=np.inf) for each in LAYERS)
+    plan = LocalReports(layers=plain, randomizers=(OracleSpec(name="none", epsilon=np.inf),))
     with pytest.raises(InputError, match="local privacy, got 'triehh'"):
         rules_of_run(plan, every=7, name="triehh")
     with pytest.raises(InputError, match="every"):

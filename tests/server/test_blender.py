@@ -40,7 +40,7 @@ def words_held(population: StoredPopulation, rows, longest: int) -> Counter[str]
 def test_groups_are_disjoint_and_cover_the_cohort():
     head, opt_in, clients = SMALL.groups
     assert (head, opt_in, clients) == (1_500, 1_500, 3_000)
-    cohorts = [SMALL.plan.cohort(0, layer) for layer in (1, 2, 3)]
+    cohorts = [each.cohort for each in SMALL.plan.layers]
     assert [(each.start, each.size) for each in cohorts] == [
         (0, 1_500), (1_500, 1_500), (3_000, 3_000)
     ]  # fmt: skip

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,17 +110,6 @@ def test_the_size_counts_as_no_further_use_of_a_client(baskets):
     assert result.protocol.plan.most_rounds_per_client == 2
     for unit in ("item", "user"):
         assert result.privacy.best(unit, "local").epsilon == pytest.approx(6.0)
-
-
-def test_the_loop_refuses_the_size_from_clients_of_other_rounds(baskets):
-    class Overlapping(LdpMiner):
-        def ask(self, planned, run):
-            question = super().ask(planned, run)
-            return replace(question, cohort=replace(question.cohort, start=0))
-
-    protocol = miner(kind=Overlapping)
-    with pytest.raises(InputError, match=r"Expected Cohort\(start=2000.*as planned"):
-        list(fedhh.rounds(protocol, baskets, seed=0))
 
 
 def test_more_clients_than_there_are_next_to_those_of_the_size_are_refused(baskets):

@@ -175,14 +175,14 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     code = np.zeros((1, 5), dtype=np.uint16)
     for few in (code, np.zeros((0, 5), dtype=np.uint16)):
         few[:, 0] = 3
-        question = ours.validation_question(ours.plan.layers[-1], few)
+        question = ours.validation_question(few)
         assert (question is None) == (not len(few))
-    question = ours.validation_question(ours.plan.layers[-1], code)
+    question = ours.validation_question(code)
     assert question.domain_size == len(LETTERS) + 2 == ours.plan.layers[-1].smallest_domain
     assert question.names.finished[0].tolist() == code[0].tolist()
     assert len(np.unique(question.names.finished, axis=0)) == len(question.names.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
     by_votes = replace(ours, ranking="votes")
-    plain = by_votes.validation_question(by_votes.plan.layers[-1], code)
+    plain = by_votes.validation_question(code)
     assert plain.domain_size == 2
     assert final_state(ours, population).place == len(ours.plan.layers)

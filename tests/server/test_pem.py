@@ -90,7 +90,7 @@ def test_groups_are_disjoint_and_each_client_sends_b_reports(population):
     state = final_state(protocol, population)
     assert [s.num_reports for s in state.history] == [4_000] * len(protocol.prefix_lengths)
     plan = protocol.plan
-    cohorts = [plan.cohort(each.pass_index, each.layer) for each in plan.layers]
+    cohorts = [each.cohort for each in plan.layers]
     assert [c.start for c in cohorts] == [1_000 * g for g in range(len(cohorts))]
     assert all(s.num_kept <= 30 for s in state.history)
 

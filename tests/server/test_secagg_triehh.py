@@ -218,7 +218,7 @@ def test_cohorts_are_disjoint_and_a_second_pass_leaves_out_what_was_found():
     plan = result.protocol.plan
     assert plan.most_rounds_per_client == 1
     ends = [(each.start, each.start + each.size) for each in
-            (plan.cohort(x.pass_index, x.layer) for x in plan.layers)]  # fmt: skip
+            (x.cohort for x in plan.layers)]  # fmt: skip
     assert all(one[1] == other[0] for one, other in itertools.pairwise(ends))
     assert not result.discoveries["word"].duplicated().any()
     assert set(result.discoveries["pass"]) == {1, 2}

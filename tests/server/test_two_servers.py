@@ -46,7 +46,7 @@ def moved_delta(noise: NoiseShares, moves: list[int], epsilon: float) -> float:
 def test_every_layer_is_about_the_same_clients():
     plan = settled().plan
     assert len(plan.layers) > 3
-    cohorts = {plan.cohort(each.pass_index, each.layer) for each in plan.layers}
+    cohorts = {each.cohort for each in plan.layers}
     assert len(cohorts) == 1
     (cohort,) = cohorts
     assert (cohort.start, cohort.size, cohort.redraw) == (0, CLIENTS, None)

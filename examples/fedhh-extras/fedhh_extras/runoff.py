@@ -62,15 +62,15 @@ class Runoff(DiscoveryProtocol[np.ndarray, VoteQuestion]):
         return LocalReports(
             layers=tuple(
                 PlannedRound(
-                    pass_index=0,
                     layer=layer,
                     num_clients=size,
                     smallest_domain=words + 1,
                     largest_domain=words + 1,
+                    max_items=self.max_items,
+                    local_epsilon=self.local_epsilon,
                 )
                 for layer, words in enumerate(sizes, start=1)
             ),
-            max_items=self.max_items,
             randomizers=(self.oracle,),
         )
 
@@ -92,11 +92,6 @@ class Runoff(DiscoveryProtocol[np.ndarray, VoteQuestion]):
             trie=PrefixTrie.empty(self.symbols.size), finished=codes, excluded=codes[:0]
         )
         return Question(
-            pass_index=planned.pass_index,
-            layer=planned.layer,
-            cohort=self.plan.cohort(planned.pass_index, planned.layer),
-            alphabet=self.symbols,
-            max_items=self.max_items,
             names=names,
             choice=SampleB(sampler="random"),
             channel=Reports.on(names, self.oracle),

@@ -151,7 +151,9 @@ class Timetable:
             hours = max(hours, opened + missed.hours)
         if plan.reuses_clients:
             places = [(row.pass_index, row.layer) for row in rows]
-            served = self._attending.share_served((plan.cohort(*place), *place) for place in places)
+            served = self._attending.share_served(
+                (plan.planned(*place).cohort, *place) for place in places
+            )
         else:
             honest = (row.num_clients - (row.fake_clients or 0) for row in rows)
             served = sum(honest) / self._num_clients

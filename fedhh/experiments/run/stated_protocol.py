@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fedhh.oracles import OracleSpec
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
@@ -44,22 +44,6 @@ _LAYER = ("pass_index", "layer", "num_clients", "smallest_domain", "largest_doma
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedReports(LocalReports):
-    """Local reports whose randomizers are not known here, only what they spend.
-
-    Attributes:
-        spent: The local epsilon of one contribution.
-    """
-
-    randomizers: tuple[OracleSpec, ...] = ()
-    spent: float
-
-    @property
-    def local_epsilon(self) -> float:
-        return self.spent
-
-
-@dataclass(frozen=True, kw_only=True)
 class StatedProtocol(DiscoveryProtocol[Any, Any]):
     """A protocol of a finished run, by what the run stated of it; it cannot run.
 
@@ -83,18 +67,23 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
     def of(cls, statement: dict[str, Any]) -> StatedProtocol:
         """Return the protocol of a statement."""
         stated = statement["plan"]
-        shared: dict[str, Any] = {
-            "layers": tuple(_layer(numbers) for numbers in stated["layers"]),
+        epsilon = stated["local_epsilon"]
+        spends: dict[str, Any] = {
             "max_items": _whole(stated["max_items"]),
             "padded": bool(stated["padded"]),
+            "local_epsilon": math.inf if epsilon is None else float(epsilon),
+        }
+        shared: dict[str, Any] = {
+            "layers": tuple(_layer(numbers, spends) for numbers in stated["layers"]),
             "reuses_clients": bool(stated["reuses_clients"]),
             "num_apart": _whole(stated["num_apart"]),
         }
         plan = Plan(**shared)
-        if stated["local_epsilon"] is not None:
-            plan = StatedReports(
+        if epsilon is not None:
+            plan = LocalReports(
                 **shared,
-                spent=float(stated["local_epsilon"]),
+                # What they were is not stated, only what they spent.
+                randomizers=(),
                 is_of_whole_set=bool(stated["is_of_whole_set"]),
                 false_discovery_rate=float(stated["false_discovery_rate"]),
                 votes_per_client="one" if stated["votes_per_client"] == "one" else "all",
@@ -136,9 +125,9 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         self.begin()
 
 
-def _layer(numbers: Sequence[Any]) -> PlannedRound:
+def _layer(numbers: Sequence[Any], spends: dict[str, Any]) -> PlannedRound:
     stated: dict[str, Any] = dict(zip(_LAYER, map(_whole, numbers), strict=True))
-    return PlannedRound(**stated)
+    return PlannedRound(**stated, **spends)
 
 
 def _whole(value: Any) -> int:

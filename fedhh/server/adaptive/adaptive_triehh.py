@@ -166,10 +166,10 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         if question is None or not (self.has_posterior and self._carries):
             return question
         asked = [question.names.finished, run.found.codes]
-        if question.layer == self._first_layer:
+        if planned.layer == self._first_layer:
             asked.insert(1, self._sampled_list)
         names = replace(question.names, finished=np.concatenate(asked))
-        return self.votes_question(planned, names, self.oracle_spec)
+        return self.votes_question(names, self.oracle_spec)
 
     def hear(
         self,

@@ -47,7 +47,9 @@ def asked(words: list[str], *, max_items: int, sampler: str = "random") -> VoteQ
         max_items=max_items, sampler=sampler, false_discovery_rate=0.05,
     )  # fmt: skip
     codes = protocol.symbols.encode(words, width=4)
-    return protocol.words_question(protocol.plan.layers[-1], codes, protocol.validation_oracle)
+    return protocol.addressed(
+        protocol.plan.layers[-1], protocol.words_question(codes, protocol.validation_oracle)
+    )
 
 
 def found(question: VoteQuestion, words: list[str]) -> Discoveries:
@@ -104,7 +106,9 @@ def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, mon
     words = [word for word in words if word.isascii() and word.isalpha()]
     protocol = LdpTrieHH(clients_per_layer=100, depth=15, max_items=2, false_discovery_rate=0.05)
     codes = protocol.symbols.encode(words, width=16)
-    question = protocol.words_question(protocol.plan.layers[-1], codes, protocol.validation_oracle)
+    question = protocol.addressed(
+        protocol.plan.layers[-1], protocol.words_question(codes, protocol.validation_oracle)
+    )
     whole = counted(population, question, words)
     monkeypatch.setattr(module, "_MOST_DRAWN", 1_500)
     half = counted(population, question, words)
