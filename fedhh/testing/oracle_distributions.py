@@ -19,8 +19,8 @@ from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value,
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What enumeration shows, and what sampling shows of the code."""
 
-_SINGLE_REPORTS = 6_000
-_JOINT_TALLIES = 4_000
+_SINGLE_REPORTS = 3_000
+_JOINT_TALLIES = 2_500
 
 Outcome = tuple[int, ...]
 Distribution = dict[Outcome, float]

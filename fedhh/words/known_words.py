@@ -71,6 +71,9 @@ class KnownWords:
         digest = hashlib.sha256("\0".join(sorted(self.words)).encode("utf-8", "surrogatepass"))
         return f"KnownWords({self.name}, {len(self.words)} words, {digest.hexdigest()[:16]})"
 
+    def __deepcopy__(self, _: object) -> KnownWords:
+        return self  # Nothing in it can change.
+
     def contains_all(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return ``(n,) bool``: which of the words are known."""
         known = np.zeros(len(words), dtype=bool)

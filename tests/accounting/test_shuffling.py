@@ -84,7 +84,10 @@ def test_the_blanket_lies_between_independent_bounds_on_it(row):
         assert found == pytest.approx(above, rel=1e-3)
 
 
-@pytest.mark.parametrize("row", [row for row in REFERENCE if row[0] >= 2 and row[2] == 1e-8])
+@pytest.mark.parametrize(
+    "row",
+    thinned([row for row in REFERENCE if row[0] >= 2 and row[2] == 1e-8], keep=3, single=True),
+)
 def test_lower_bounds_are_close_to_an_independent_reference_and_below_the_blanket(row):
     local_epsilon, n, delta, _, _, _, above, below, truth = row
     distribution = {
@@ -153,9 +156,9 @@ def exact_blanket_delta(bound: Blanket, epsilon: float) -> float:
     ("local_epsilon", "n", "s", "d"),
     thinned(
         [
+            (2.0, 20, 28, 4),
             (6.0, 1000, 1_000_001, 2473),
             (10.0, 1000, 1_000_001, 46),
-            (2.0, 20, 28, 4),
             (3.0, 35, 9, 1),
             (1.0, 12, 6, 4),
             (16.0, 40, 3, 1),

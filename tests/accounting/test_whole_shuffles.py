@@ -141,7 +141,7 @@ def clone_pair_delta(local_epsilon: float, n: int, r: float, epsilon: float) -> 
 
 
 @pytest.mark.parametrize("local_epsilon", [0.1, 1.0, 4.0, 12.0])
-@pytest.mark.parametrize("n", [2, 3, 17, 200])
+@pytest.mark.parametrize("n", [2, 3, 17, pytest.param(200, marks=pytest.mark.slow)])
 def test_clones_are_the_theorems_pair_rounded_up(local_epsilon, n):
     for kind, r in (
         (Clones, math.exp(-local_epsilon)),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedhh.clients import order
 from fedhh.clients.order import LARGEST_SHUFFLED
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
@@ -74,8 +75,13 @@ def test_a_billion_clients_are_asked_in_a_random_order_that_takes_no_memory():
     assert len(np.unique(np.concatenate(groups))) == 40_000
 
 
-@pytest.mark.parametrize("num_clients", thinned([LARGEST_SHUFFLED, LARGEST_SHUFFLED + 1]))
-def test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once(num_clients):
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize("largest", thinned([40_000, LARGEST_SHUFFLED]))
+def test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once(
+    monkeypatch, largest, beyond
+):
+    monkeypatch.setattr(order, "LARGEST_SHUFFLED", largest)
+    num_clients = largest + beyond
     clients = asked(Listening(num_clients), COHORT)
     assert len(np.unique(clients)) == 20_000
     assert clients.max() < num_clients

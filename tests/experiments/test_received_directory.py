@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from fedhh import plugins
 from fedhh.validation import InputError
 from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
 from tests.thinned import thinned
@@ -36,52 +35,65 @@ PROTOCOL = RUN.replace("ldp-triehh", "sent_code:Mine")
 ORACLE = RUN.replace("[execution]", 'oracle = "sent_code:Chosen"\n[execution]')
 DAYS = PIPELINE.replace("oue", "sent_code:Chosen")
 
-THEIRS = """
-from tests.fuzz.work import call, undrawn
-with undrawn():
-    for kind in ("run", "oracle", "sweep", "months", "days"):
-        call("run", f"{kind}.toml", "--out", kind, "-q")
-    call("compare", "--config", "listed.toml", "--out", "listed", "-q")
-"""
+TEXTS = {
+    "run": PROTOCOL,
+    "oracle": ORACLE,
+    "sweep": PROTOCOL + SWEEP,
+    "months": PROTOCOL + MONTHS,
+    "days": DAYS,
+    "listed": PROTOCOL + '[sweep.protocols.a]\nname = "sent_code:Mine"\n'
+    '[sweep.protocols.b]\nname = "sfp"\n',
+}
 
 pytestmark = pytest.mark.usefixtures("own_modules", "undrawn")
 
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory):
-    """What somebody made, in whose folder all was theirs; the mark is gone."""
+    """The folder of somebody whose code is in it; what was made with it is made when asked for."""
     home = tmp_path_factory.mktemp("theirs")
-    mark = home / MARK
-    (home / "sent_code.py").write_text(MODULE.format(mark=str(mark)))
-    texts = {
-        "run": PROTOCOL,
-        "oracle": ORACLE,
-        "sweep": PROTOCOL + SWEEP,
-        "months": PROTOCOL + MONTHS,
-        "days": DAYS,
-        "listed": PROTOCOL + '[sweep.protocols.a]\nname = "sent_code:Mine"\n'
-        '[sweep.protocols.b]\nname = "sfp"\n',
-    }
-    for name, text in texts.items():
+    (home / "sent_code.py").write_text(MODULE.format(mark=str(home / MARK)))
+    for name, text in TEXTS.items():
         (home / f"{name}.toml").write_text(text)
-    # In a process of theirs: nothing of it is imported here.
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", THEIRS], cwd=home, env=os.environ | path, check=True)
-    assert mark.exists()
-    mark.unlink()
     return home
 
 
+@pytest.fixture(scope="module")
+def made(sent):
+    """Make what they make of a kind, once; the mark is gone, and the module forgotten."""
+
+    def make(kind: str) -> None:
+        if (sent / kind).exists():
+            return
+        how = ("compare", "--config") if kind == "listed" else ("run",)
+        with pytest.MonkeyPatch.context() as patch, plugins.apart():
+            patch.chdir(sent)
+            call(*how, f"{kind}.toml", "--out", kind, "-q")
+        (sent / MARK).unlink()
+        assert "sent_code" not in sys.modules
+
+    return make
+
+
 @pytest.fixture
-def received(sent, tmp_path, monkeypatch):
-    """The same in a folder below the current one, and code that Python may look for, too."""
+def received(sent, made, tmp_path, monkeypatch):
+    """Copy what was made of some kinds into a folder below the current one.
+
+    With code that Python may look for, too.
+    """
     folder = tmp_path / "received"
-    shutil.copytree(sent, folder)
-    for each in [folder, *(path for path in folder.iterdir() if path.is_dir())]:
-        for name in ("bottleneck", "numexpr", "sent_code"):
-            (each / f"{name}.py").write_text(MODULE.format(mark=str(sent / MARK)))
-    monkeypatch.chdir(tmp_path)
-    yield folder
+
+    def copy(*kinds: str) -> Path:
+        for kind in kinds:
+            made(kind)
+        shutil.copytree(sent, folder)
+        for each in [folder, *(path for path in folder.iterdir() if path.is_dir())]:
+            for name in ("bottleneck", "numexpr", "sent_code"):
+                (each / f"{name}.py").write_text(MODULE.format(mark=str(sent / MARK)))
+        monkeypatch.chdir(tmp_path)
+        return folder
+
+    yield copy
     (sent / MARK).unlink(missing_ok=True)
 
 
@@ -108,7 +120,8 @@ READ = [
 
 @pytest.mark.parametrize("command", thinned(READ, single=True), ids=" ".join)
 def test_a_directory_is_read_without_running_its_code(sent, received, command, capsys):
-    call(*(received / part if (received / part).is_dir() else part for part in command))
+    folder = received(*(part for part in command if part in TEXTS))
+    call(*(folder / part if part in TEXTS else part for part in command))
     assert capsys.readouterr().out
     assert not (sent / MARK).exists()
     assert "sent_code" not in sys.modules
@@ -116,23 +129,25 @@ def test_a_directory_is_read_without_running_its_code(sent, received, command, c
 
 
 def test_what_is_shown_without_the_code_is_what_the_run_stated(sent, received, capsys):
-    call("show", received / "run", "--all")
+    folder = received("run", "sweep")
+    call("show", folder / "run", "--all")
     shown = capsys.readouterr().out
     assert "sent to you on" in shown
     assert "at most 2 per client" in shown
-    call("show", received / "sweep", "--table", "summary", "--format", "json")
+    call("show", folder / "sweep", "--table", "summary", "--format", "json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert len(rows) == 2
     assert not (sent / MARK).exists()
 
 
 def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
-    path = received / "run" / "result.json"
+    folder = received("run")
+    path = folder / "run" / "result.json"
     record = json.loads(path.read_text())
     del record["stated_protocol"]
     path.write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"result\.json is damaged.*stated_protocol"):
-        call("show", received / "run")
+        call("show", folder / "run")
     assert not (sent / MARK).exists()
 
 
@@ -154,10 +169,11 @@ def test_a_run_without_a_statement_is_refused_and_not_imported(sent, received):
     ids=" ".join,
 )
 def test_code_next_to_a_result_runs_with_trust_alone(sent, received, command):
-    if "--resume" in command:
-        for name in ("run", "days"):
-            (received / name / "result.json").unlink()
-    paths = [part.replace("@", f"{received}/") for part in command]
+    (kind,) = (kind for kind in TEXTS if f"@{kind}" in " ".join(command))
+    folder = received(kind)
+    if "--resume" in command and kind in ("run", "days"):
+        (folder / kind / "result.json").unlink()
+    paths = [part.replace("@", f"{folder}/") for part in command]
     asks = r"sent_code\.py would be imported, .* directory that fedhh wrote; .*--trust"
     with pytest.raises(InputError, match=asks):
         call(*paths, "-q")
@@ -169,15 +185,16 @@ def test_code_next_to_a_result_runs_with_trust_alone(sent, received, command):
 def test_code_outside_the_current_directory_or_of_others_is_asked_about(
     sent, received, tmp_path, monkeypatch
 ):
+    folder = received()
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    run = ("run", "--config", received / "run.toml", "--out", "new", "-q")
+    run = ("run", "--config", folder / "run.toml", "--out", "new", "-q")
     with pytest.raises(InputError, match="stands outside the current directory"):
         call(*run)
     # A link does not bring it inside.
     own = tmp_path / "here" / "run.toml"
     own.write_text(PROTOCOL)
-    (tmp_path / "here" / "sent_code.py").symlink_to(received / "sent_code.py")
+    (tmp_path / "here" / "sent_code.py").symlink_to(folder / "sent_code.py")
     with pytest.raises(InputError, match="stands outside the current directory"):
         call("run", "--config", own, "--out", "new", "-q")
     monkeypatch.chdir(tmp_path)
@@ -189,15 +206,16 @@ def test_code_outside_the_current_directory_or_of_others_is_asked_about(
 
 @pytest.mark.slow("::test_code_next_to_a_result_runs_with_trust_alone")
 def test_ones_own_code_below_the_current_directory_runs_without_asking(sent, received):
-    call("run", "--config", received / "run.toml", "--out", "new", "-q")
+    call("run", "--config", received() / "run.toml", "--out", "new", "-q")
     assert (sent / MARK).exists()
     assert pd.read_parquet("new/discoveries.parquet").shape[0] > 0
 
 
 @pytest.mark.slow("::test_a_directory_is_read_without_running_its_code")
 def test_a_folder_whose_code_nobody_names_is_never_imported_from(sent, received, tmp_path):
-    (received / "plain.toml").write_text(RUN)
-    call("run", "--config", received / "plain.toml", "--out", "new", "-q")
+    folder = received()
+    (folder / "plain.toml").write_text(RUN)
+    call("run", "--config", folder / "plain.toml", "--out", "new", "-q")
     with pytest.raises(ModuleNotFoundError):
         __import__("numexpr.absent" if "numexpr" in sys.modules else "sent_code")
     assert not (sent / MARK).exists()

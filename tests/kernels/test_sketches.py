@@ -28,7 +28,7 @@ def test_sums_over_rows_are_those_of_looking_up_every_cell(num_cells):
 @pytest.mark.parametrize("num_tables", [1, 2, 5, 70])
 def test_tables_side_by_side_in_a_word_do_not_run_over(num_tables, largest):
     rng = np.random.default_rng(4)
-    num_rows = 2000
+    num_rows = 500
     family = HashFamily.draw(num_hashes=num_rows, num_cells=8, seed=5)
     # The largest cells everywhere but for one: what bits can hold is used up.
     tables = np.full((num_tables, num_rows, 8), largest)

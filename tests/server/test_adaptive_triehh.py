@@ -118,7 +118,7 @@ def test_each_component_that_works_by_itself_changes_the_run(clients, component)
             {"learn_symbols": False},
             {"false_discovery_rate": 0.0},
         ],
-        keep=3,
+        keep=2,
     ),
 )
 def test_each_component_that_is_turned_on_or_off_changes_the_run(clients, component):

@@ -114,8 +114,16 @@ def test_drawn_and_sampled_aggregates_follow_the_distribution():
         assert not follows_distribution(drawn, moved)
 
 
-@pytest.mark.parametrize("size", [2, 3, 31, 60, 512, 513, 1_030])
-def test_equations_and_traces_are_those_of_the_whole_matrix(size):
+@pytest.mark.parametrize(
+    ("size", "largest_part"),
+    [
+        *((size, 512) for size in (2, 3, 31, 60)),
+        *((size, 32) for size in (32, 33, 70)),
+        *(pytest.param(size, 512, marks=pytest.mark.slow) for size in (512, 513, 1_030)),
+    ],
+)
+def test_equations_and_traces_are_those_of_the_whole_matrix(monkeypatch, size, largest_part):
+    monkeypatch.setattr("fedhh_extras.residue_systems.LARGEST_PART", largest_part)
     system = residue_system(size, 8)
     values = np.arange(size)
     blocks = [((values[:, None] - values) % each == 0).astype(float) for each in system.moduli]

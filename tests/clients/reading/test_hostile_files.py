@@ -199,7 +199,7 @@ def test_names_that_no_file_can_have_are_refused(tmp_path, name: str, folder: st
 
 
 @pytest.mark.parametrize("name", thinned(["p.csv.gz", "p.jsonl.gz", "p.txt.gz"]))
-@pytest.mark.parametrize("start", [b"", b"user,word\n", b'{"user":1,"word":"a"}\n'])
+@pytest.mark.parametrize("start", thinned([b"user,word\n", b"", b'{"user":1,"word":"a"}\n']))
 def test_a_line_without_an_end_is_refused_without_filling_the_memory(tmp_path, name: str, start):
     # Members of one file follow each other.
     (tmp_path / name).write_bytes(gzip.compress(start) + gzip.compress(b"a" * 2**20) * 2**8)

@@ -140,7 +140,7 @@ def adaptive() -> RunResult:
     """A run whose layers go by posterior probability, with a validation round."""
     return run_of(
         "protocol.name=adaptive-triehh", "protocol.false_discovery_rate=0.05",
-        "population.clients=12000",
+        "population.clients=12000", "protocol.depth=4",
     )[1]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def test_the_audit_of_a_layer_of_two_reports_detects_what_is_understated(epsilon
     # Reports of this epsilon that claim to be of epsilon 1.
     small = {"domain_size": 4, "num_reports": 2, "delta": 1e-2, "seed": 1}
     found = audit_layer(
-        OracleSpec(name="ss", epsilon=epsilon), **small, num_runs=700, confidence=SURE
+        OracleSpec(name="ss", epsilon=epsilon), **small, num_runs=300, confidence=SURE
     )
     bound = shuffle_epsilon("clones", local_epsilon=1.0, num_reports=2, delta=1e-2)
     assert (found.epsilon > bound) == detected

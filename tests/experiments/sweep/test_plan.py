@@ -182,7 +182,7 @@ def test_cells_that_repeat_are_an_error_unless_a_rule_skips_them():
             "got 'nowhere.txt', which does not exist",
         ),
         (
-            "[[sweep.linked]]\npopulation.virtual = [true]\npopulation.known = ['de']",
+            "[[sweep.linked]]\npopulation.virtual = [true]\npopulation.known = ['tr']",
             "expected scowl70 or none for a population that is drawn again",
         ),
     ],
