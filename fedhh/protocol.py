@@ -19,6 +19,7 @@ from fedhh.words.alphabet import Alphabet
 
 __all__ = [
     "AnyProtocol",
+    "Decision",
     "Discoveries",
     "DiscoveryProtocol",
     "Found",
@@ -34,17 +35,39 @@ KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundSummary:
-    """What the server knows after a round; counts unless said otherwise.
+class RoundSizes:
+    """What a round asked, and what came back; counts unless said otherwise.
 
     Attributes:
         pass_index: Which pass, from 0.
         layer: Which layer, from 1.
         num_prefixes: Prefixes broadcast.
-        num_candidates: Candidates voted on.
-        domain_size: Candidates and the dummy.
+        domain_size: Values of the randomizer, the dummy included.
         num_clients: Clients that answered.
         num_reports: Reports received, dummies included.
+        num_finished: Words that the round found.
+        report_bits: Bits of one report.
+        download_bits: Bits of the broadcast to one client.
+    """
+
+    pass_index: int
+    layer: int
+    num_prefixes: int
+    domain_size: int
+    num_clients: int
+    num_reports: int
+    num_finished: int
+    report_bits: float
+    download_bits: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What a round made of its candidates.
+
+    Attributes:
+        num_candidates: Candidates that it judged.
+        num_kept: Candidates kept.
         threshold: Fewest votes with which a candidate was kept, or would have been if none was; 0
             where the round drops nothing by design, or decides by estimates and not by votes.
         threshold_z: Standard deviations of the noise, above its mean, at which ``threshold`` stands
@@ -53,36 +76,23 @@ class RoundSummary:
         threshold_estimate: Least estimated count with which a candidate was kept, in the unit of
             the round's estimates; 0 unless it decides by "estimates", and if it keeps none.
         noise_std: Standard deviation of a count's estimate where no client holds the candidate.
-        num_kept: Candidates kept.
-        num_finished: Kept candidates that are words.
         kept_by: What the candidates were kept by: the most "votes" of the round; votes above a
             "threshold" that noise hardly reaches; "estimates" that follow from all answers
             together, or have noise of the server's; the "posterior" of all rounds; a "validation",
             of words that have enough votes; or "evidence", a validation round that adds up the
             votes of several rounds.
-        report_bits: Bits of one report.
-        download_bits: Bits of the broadcast to one client.
         num_exceeding: Kept prefixes whose estimated share of clients exceeds their parents' by more
             than chance, by five standard deviations of both layers; 0 where no two layers are
             compared.
     """
 
-    pass_index: int
-    layer: int
-    num_prefixes: int
     num_candidates: int
-    domain_size: int
-    num_clients: int
-    num_reports: int
-    threshold: int
-    threshold_z: float
-    noise_std: float
     num_kept: int
-    num_finished: int
-    report_bits: float
-    download_bits: float
-    kept_by: KeptBy = "votes"
+    threshold: int = 0
+    threshold_z: float = math.nan
     threshold_estimate: float = 0.0
+    noise_std: float = 0.0
+    kept_by: KeptBy = "votes"
     num_exceeding: int = 0
 
     @property
@@ -91,14 +101,18 @@ class RoundSummary:
         return self.num_kept < self.num_candidates
 
 
+@dataclass(frozen=True, kw_only=True)
+class RoundSummary(Decision, RoundSizes):
+    """What the server knows after a round: its sizes, and what it decided."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Heard(Generic[State]):
     """What a protocol makes of a round's answers.
 
     Attributes:
         own: What the protocol knows now.
-        num_kept: Candidates kept.
-        num_candidates: Candidates that it judged.
+        decision: What became of the candidates.
         found: Words that the round found, or that it made candidates of the validation round.
         kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of
             `TrieNames`; or ``(k, width) uint16`` codes of prefixes where the server listed the
@@ -106,25 +120,13 @@ class Heard(Generic[State]):
         posterior: ``(c,) float32``: by what the first c candidates of a `TrieNames` are kept,
             where that is the posterior probability that enough clients hold each; NaN where it is
             not computed. None for another rule.
-        threshold: See `RoundSummary`; so are all others.
-        noise_std: 0 without noise.
-        num_finished: Kept candidates that are words; the words found if None.
-        kept_by: What decided.
     """
 
     own: State
-    num_kept: int
-    num_candidates: int
+    decision: Decision
     found: Found | None = None
     kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
     posterior: npt.NDArray[np.float32] | None = None
-    threshold: int = 0
-    threshold_z: float = math.nan
-    threshold_estimate: float = 0.0
-    noise_std: float = 0.0
-    num_finished: int | None = None
-    kept_by: KeptBy = "votes"
-    num_exceeding: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -300,7 +302,7 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
     def next_question(self, run: RunState[State]) -> AnyQuestion | None:
         """Return what to broadcast next, to whom the plan says; None if the discovery is over."""
         for planned in self.plan.layers[run.place :]:
-            question = self.question_of(planned, run)
+            question = self.asker(planned).ask(planned, run)
             if question is not None:
                 return self.addressed(planned, question)
         return None
@@ -329,27 +331,21 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """
         aggregate.check_answers(question)
         planned = self.plan.planned(question.pass_index, question.layer)
-        heard = self.heard_of(planned, run, question, aggregate)
+        heard = self.asker(planned).hear(planned, run, question, aggregate)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
-        finished = len(found.codes) if heard.num_finished is None else heard.num_finished
+        if not planned.validates:
+            found = self.unknown_of(found)
         summary = RoundSummary(
+            **vars(heard.decision),
             pass_index=question.pass_index,
             layer=question.layer,
             num_prefixes=question.names.num_prefixes,
-            num_candidates=heard.num_candidates,
             domain_size=question.domain_size or planned.largest_domain,
             num_clients=aggregate.num_clients,
             num_reports=aggregate.num_reports,
-            threshold=heard.threshold,
-            threshold_z=heard.threshold_z,
-            threshold_estimate=heard.threshold_estimate,
-            noise_std=heard.noise_std,
-            num_kept=heard.num_kept,
-            num_finished=finished,
+            num_finished=len(found.codes),
             report_bits=question.report_bits,
             download_bits=question.download_bits,
-            kept_by=heard.kept_by,
-            num_exceeding=heard.num_exceeding,
         )
         return RunState(
             place=planned.place + 1,
@@ -360,15 +356,13 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
             history=(*run.history, summary),
         )
 
-    def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
-        """Return the question of a planned round; see `ask`."""
-        return self.ask(planned, run)
+    def asker(self, planned: PlannedRound) -> Any:
+        """Return what has `ask` and `hear` of a planned round: this, or a part for the round."""
+        return self
 
-    def heard_of(
-        self, planned: PlannedRound, run: RunState[State], question: Any, aggregate: Aggregate
-    ) -> Heard[State]:
-        """Return what a planned round's answers say; see `hear`."""
-        return self.hear(planned, run, question, aggregate)
+    def unknown_of(self, found: Found) -> Found:
+        """Return the words of a round that are not known to all; all of them here."""
+        return found
 
 
 AnyProtocol = DiscoveryProtocol[Any, Any]

@@ -16,9 +16,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.plans.opt_in import OptInBlend
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
@@ -139,7 +138,6 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         head, opt_in, clients = self.groups
         listed = 2, self.max_words + 1
         local = self.planned_reports(
-            LocalReports,
             # Both groups that hear of the list are asked at the same time.
             [replace(self.planned_round(_CLIENTS, clients, *listed), opens_with_previous=True)],
             most_words=self.max_words,
@@ -253,11 +251,13 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         head = curator.head_list(messages, layer=_HEAD, most=self.max_words)
         return Heard(
             own=replace(own, head=head),
-            num_kept=len(head),
-            num_candidates=question.names.num_keys,
-            threshold_estimate=curator.threshold,
-            noise_std=math.sqrt(2) * curator.head_scale,
-            kept_by="estimates",
+            decision=Decision(
+                num_candidates=question.names.num_keys,
+                num_kept=len(head),
+                threshold_estimate=curator.threshold,
+                noise_std=math.sqrt(2) * curator.head_scale,
+                kept_by="estimates",
+            ),
         )
 
     def _with_opt_in(
@@ -267,10 +267,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         shares = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
-            num_kept=question.num_candidates,
-            num_candidates=question.num_candidates,
-            noise_std=math.sqrt(2) * curator.opt_in_scale,
-            kept_by="estimates",
+            decision=_counting(question, noise_std=math.sqrt(2) * curator.opt_in_scale),
         )
 
     def _with_clients(
@@ -291,11 +288,14 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             variance=variance * clients**2,
             z=share / np.sqrt(variance),
         )
-        return Heard(
-            own=own,
-            num_kept=question.num_candidates,
-            num_candidates=question.num_candidates,
-            found=found,
-            noise_std=noise.std,
-            kept_by="estimates",
-        )
+        return Heard(own=own, decision=_counting(question, noise_std=noise.std), found=found)
+
+
+def _counting(question: VoteQuestion, *, noise_std: float) -> Decision:
+    """Return the decision of a round that estimates its candidates and keeps all."""
+    return Decision(
+        num_candidates=question.num_candidates,
+        num_kept=question.num_candidates,
+        noise_std=noise_std,
+        kept_by="estimates",
+    )

@@ -21,7 +21,7 @@ from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion, padded_reports
 from fedhh.server.local_discovery import CohortProtocol
-from fedhh.server.padded_sampling import judged_sample, sample_counts
+from fedhh.server.padded_sampling import decision_of_sample, sample_counts
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
@@ -197,7 +197,5 @@ class SetProtocol(
                 variance=counts.variance[kept],
                 z=counts.z[kept],
             )
-        heard = judged_sample(
-            None, question, aggregate, threshold=threshold, num_kept=len(kept), found=found
-        )
-        return kept, heard
+        decision = decision_of_sample(question, aggregate, threshold=threshold, num_kept=len(kept))
+        return kept, Heard(own=None, decision=decision, found=found)

@@ -22,10 +22,9 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion
-from fedhh.server.judged import judged
 from fedhh.server.layer_consistency import shares_of
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise, counted
+from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie_layers import (
@@ -222,7 +221,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
     def plan(self) -> LocalReports:
         domains = self._domains()
         return self.planned_reports(
-            LocalReports,
             [
                 self.planned_round(
                     layer,
@@ -279,16 +277,18 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
         own = None if following is None else replace(following, shares=shares)
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found))
-        heard = judged(
-            own,
+        decision = by_votes(
             layer.noise,
             threshold=threshold,
             num_candidates=question.num_candidates,
             num_kept=len(kept),
+        )
+        return Heard(
+            own=own,
+            decision=replace(decision, num_exceeding=exceeding),
             found=found,
             kept=None if following is None else following.trie.levels[-1],
         )
-        return replace(heard, num_finished=len(words), num_exceeding=exceeding)
 
     def _oracle(self, domain_size: int) -> PureOracle:
         return make_pure_oracle(self.oracle_spec, domain_size)

@@ -19,7 +19,7 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.local_discovery import HashSeed
-from fedhh.server.padded_sampling import judged_sample, padded_size, set_sizes
+from fedhh.server.padded_sampling import decision_of_sample, padded_size, set_sizes
 from fedhh.server.svim import Share
 from fedhh.settings import AUTO, Count, Items
 from fedhh.validation import require_epsilon
@@ -139,7 +139,6 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
                 for number, each in enumerate(candidates, start=1)
             ]
         return self.planned_reports(
-            LocalReports,
             rounds,
             most_words=self.keep,
             reuses_clients=True,
@@ -178,7 +177,8 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         """
         if self._phase(planned) < 0:
             size = padded_size(set_sizes(question, aggregate))
-            return judged_sample(replace(run.own, padded_size=size), question, aggregate)
+            own = replace(run.own, padded_size=size)
+            return Heard(own=own, decision=decision_of_sample(question, aggregate))
         is_last = self._phase(planned) == len(_PHASES) - 1
         kept, heard = self.hear_sample(question, aggregate, is_last=is_last)
         return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))

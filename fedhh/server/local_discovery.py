@@ -5,11 +5,10 @@ How a client contributes, the plan, the validation round, the seeds of public ha
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +19,14 @@ from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.protocol import DiscoveryProtocol, Heard, QuestionType, RunState, State
+from fedhh.protocol import DiscoveryProtocol, QuestionType, State
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import Aggregate, AnyQuestion, Question
+from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.judged import judged
 from fedhh.server.noise import Noise
+from fedhh.server.validation import Validation
 from fedhh.settings import (
     AUTO,
     CountOrAuto,
@@ -40,7 +39,6 @@ from fedhh.settings import (
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
-from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes, PrefixTrie
 
 FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
@@ -57,8 +55,6 @@ HashSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
 
 _SEEDS = ("hash_seed", "noise_seed")
 """Settings that are the run's seed where they are None."""
-
-PlanType = TypeVar("PlanType", bound=LocalReports)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,19 +218,19 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
 
     def planned_reports(
         self,
-        kind: type[PlanType],
         rounds: Sequence[PlannedRound],
         *,
         most_words: int,
+        kind: type[LocalReports] = LocalReports,
         **more: Any,
-    ) -> PlanType:
+    ) -> LocalReports:
         """Return a plan of local reports: some rounds, and the validation round after them.
 
         Args:
-            kind: Of the plan.
             rounds: All but the validation round; a contribution to each spends all randomizers'
                 epsilons, or ``local_epsilon`` where the kind has no randomizers.
             most_words: Words that the validation round may be about.
+            kind: Of the plan.
             more: What else the kind has; ``validation_randomizer`` is `validation_oracle` if it is
                 left out, and None where the validation round's is that of the rounds.
         """
@@ -258,33 +254,8 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         spending = tuple(replace(each, local_epsilon=spent) for each in layers)
         return kind(layers=spending, **{**shared, **more})
 
-    def question_of(self, planned: PlannedRound, run: RunState[State]) -> AnyQuestion | None:
-        if not planned.validates:
-            return super().question_of(planned, run)
-        return self.validation_question(run.found.codes)
-
-    def heard_of(
-        self, planned: PlannedRound, run: RunState[State], question: Any, aggregate: Aggregate
-    ) -> Heard[State]:
-        if not planned.validates:
-            heard = super().heard_of(planned, run, question, aggregate)
-            if heard.found is None:
-                return heard
-            return replace(heard, found=self.unknown_of(heard.found))
-        return self.validated(planned, run, question, aggregate)
-
-    def validation_question(self, codes: Codes) -> VoteQuestion | None:
-        """Return a broadcast of words to vote on; None if there is no word.
-
-        Args:
-            codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
-        """
-        if not len(codes):
-            return None
-        short = np.zeros((self.symbols.size, codes.shape[1]), dtype=np.uint16)
-        short[:-1, 0] = np.arange(1, len(short))
-        filling = short[match_rows(short, codes) < 0][: max(0, self.fewest_validated - len(codes))]
-        return self.words_question(np.concatenate([codes, filling]), self.validation_oracle)
+    def asker(self, planned: PlannedRound) -> Any:
+        return Validation(self) if planned.validates else self
 
     def words_question(self, codes: Codes, oracle: OracleSpec) -> VoteQuestion:
         """Return a broadcast that asks which of some whole words clients hold.
@@ -334,7 +305,7 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         return found
 
     def unknown_of(self, found: Found) -> Found:
-        """Return the words that are not known: devices keep known words, so nobody holds one."""
+        # Devices keep known words, so nobody holds one.
         known = self.known_words.contains_all(self.symbols.decode(found.codes))
         return found.only(np.flatnonzero(~known)) if known.any() else found
 
@@ -350,44 +321,6 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
     def most_reports(self, planned: PlannedRound) -> int:
         """Return how many reports a planned round has at most; clients, where these are counted."""
         return planned.num_clients * (1 if self.votes_per_client == "one" else self.max_items)
-
-    def validated(
-        self,
-        planned: PlannedRound,
-        run: RunState[State],
-        question: VoteQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[State]:
-        """Return the words that the validation round lets through."""
-        noise, clients = Noise.of_votes(question, aggregate), aggregate.num_clients
-        votes = question.votes(aggregate)[: len(run.found.codes)]
-        validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
-        earlier = self.earlier_evidence(run.own)
-        limits = None if earlier is None else self.limits
-        evidence = validation
-        if earlier is not None:
-            most = self.most_reports(planned)
-            evidence = earlier.with_votes(noise, votes, clients, limits=limits, planned=most)
-        accepted, chosen = evidence.accepted(
-            run.found,
-            self.false_discovery_rate,
-            validation=validation,
-            anonymity_k=self.anonymity_k,
-            limits=limits,
-        )
-        accepted = self.with_reported(accepted, chosen, noise, votes)
-        heard = judged(
-            run.own,
-            noise,
-            threshold=int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1,
-            num_candidates=len(votes),
-            num_kept=len(accepted.codes),
-            found=accepted,
-            kept_by="validation" if earlier is None else "evidence",
-        )
-        # Votes of several rounds decide together; words that fill up the domain are no candidates.
-        z = heard.threshold_z if earlier is None else math.nan
-        return replace(heard, threshold_z=z, num_candidates=question.num_candidates)
 
 
 @dataclass(frozen=True, kw_only=True)

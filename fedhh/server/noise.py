@@ -14,6 +14,7 @@ from fedhh import oracles
 from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.oracles.families import PureVotes
+from fedhh.protocol import Decision, KeptBy
 from fedhh.questions.plain import NoisyVotes
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.questions.reports import Reports, VoteQuestion
@@ -274,4 +275,23 @@ def counted(
         estimate=estimate,
         variance=noise.variance(estimate),
         z=noise.z(support),
+    )
+
+
+def by_votes(
+    noise: Noise | SumNoise,
+    *,
+    threshold: int,
+    num_candidates: int,
+    num_kept: int,
+    kept_by: KeptBy = "votes",
+) -> Decision:
+    """Return the decision of a round that judges its candidates by votes with some noise."""
+    return Decision(
+        num_candidates=num_candidates,
+        num_kept=num_kept,
+        threshold=threshold,
+        threshold_z=noise.threshold_z(threshold, num_dropped=num_candidates - num_kept),
+        noise_std=noise.std,
+        kept_by=kept_by,
     )

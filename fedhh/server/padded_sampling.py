@@ -11,13 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.found import Found
 from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
-from fedhh.protocol import Heard, State
+from fedhh.protocol import Decision
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import MemberQuestion, SetQuestion, SizeQuestion
-from fedhh.server.judged import judged
-from fedhh.server.noise import Noise
+from fedhh.server.noise import Noise, by_votes
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
@@ -159,31 +157,21 @@ def _lost_per_counted(
     return lost / counted if counted > 0 else 0.0
 
 
-def judged_sample(
-    own: State,
-    question: SetQuestion,
-    aggregate: Aggregate,
-    *,
-    threshold: int = 0,
-    num_kept: int | None = None,
-    found: Found | None = None,
-) -> Heard[State]:
-    """Return what a round about held sets says.
+def decision_of_sample(
+    question: SetQuestion, aggregate: Aggregate, *, threshold: int = 0, num_kept: int | None = None
+) -> Decision:
+    """Return what a round about held sets decides.
 
     Args:
-        own: What the protocol knows now.
         question: The round's.
         aggregate: Its answers.
         threshold: Support of the last candidate kept; 0 if the round drops none.
         num_kept: Candidates kept; all if None.
-        found: The words found.
     """
-    noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
-    return judged(
-        own,
-        noise,
+    candidates = question.num_candidates
+    return by_votes(
+        Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally),
         threshold=threshold,
-        num_candidates=question.num_candidates,
-        num_kept=question.num_candidates if num_kept is None else num_kept,
-        found=found,
+        num_candidates=candidates,
+        num_kept=candidates if num_kept is None else num_kept,
     )

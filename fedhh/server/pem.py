@@ -20,9 +20,8 @@ from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.reports import Reports, StringQuestion
-from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
-from fedhh.server.noise import Noise, counted
+from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
@@ -116,7 +115,6 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
     @property
     def plan(self) -> LocalReports:
         return self.planned_reports(
-            LocalReports,
             [
                 replace(
                     self.planned_round(
@@ -173,15 +171,10 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
         if question.names.length == self.length:
             found = counted(question, aggregate, noise, codes=best, support=support[order])
             found = self.with_reported(found, order, noise, support)
-        return judged(
-            best,
-            noise,
-            threshold=threshold,
-            num_candidates=len(candidates),
-            num_kept=len(kept),
-            found=found,
-            kept=best,
+        decision = by_votes(
+            noise, threshold=threshold, num_candidates=len(candidates), num_kept=len(kept)
         )
+        return Heard(own=best, decision=decision, found=found, kept=best)
 
     def _question(self, group: int) -> StringQuestion:
         naming, hashing = self.seeds(2)

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import RapporReports
+from fedhh.plans.local_reports import LocalReports, RapporReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
@@ -87,11 +87,11 @@ class Rappor(
         )
 
     @property
-    def plan(self) -> RapporReports:
+    def plan(self) -> LocalReports:
         num_words = len(self.domain)
         return self.planned_reports(
-            RapporReports,
             [self.planned_round(1, self.cohort_clients, num_words + 1)],
+            kind=RapporReports,
             most_words=num_words,
             epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),
         )

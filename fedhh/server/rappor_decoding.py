@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from fedhh.found import Found
 from fedhh.oracles.bloom_filters import BloomReports
-from fedhh.protocol import Heard
+from fedhh.protocol import Decision, Heard
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.words.trie import Codes
 
@@ -158,8 +158,13 @@ def judged_filters(
     alone = aggregate.num_reports * reports.response.bit_variance / reports.filters.num_hashes
     return Heard(
         own=decoded.others,
-        num_kept=len(kept),
-        num_candidates=len(codes),
+        decision=Decision(
+            num_candidates=len(codes),
+            num_kept=len(kept),
+            threshold_estimate=float(estimate[-1]) if len(kept) else 0.0,
+            noise_std=math.sqrt(alone),
+            kept_by="estimates",
+        ),
         found=Found.in_round(
             question,
             codes[decoded.candidates[kept]],
@@ -168,9 +173,6 @@ def judged_filters(
             variance=decoded.variance[kept],
             z=decoded.z[kept],
         ),
-        threshold_estimate=float(estimate[-1]) if len(kept) else 0.0,
-        noise_std=math.sqrt(alone),
-        kept_by="estimates",
     )
 
 

@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
 from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import BloomRecords
+from fedhh.plans.local_reports import BloomRecords, LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question
@@ -152,11 +152,11 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         return self.length
 
     @property
-    def plan(self) -> BloomRecords:
+    def plan(self) -> LocalReports:
         words = self._question().names.num_keys
         return self.planned_reports(
-            BloomRecords,
             [self.planned_round(1, self.cohort_clients, words)],
+            kind=BloomRecords,
             most_words=self.max_candidates,
             epsilons=(self.report_epsilon,) * _REPORTS,
         )
@@ -190,7 +190,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             codes,
             familywise_error=self.familywise_error,
         )
-        return Heard(**{**vars(heard), "own": kept})
+        return Heard(own=kept, decision=heard.decision, found=heard.found)
 
     def candidates(self, question: NgramQuestion, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.

@@ -22,9 +22,8 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.records import Parts, RecordQuestion, Records
-from fedhh.server.judged import judged
 from fedhh.server.local_discovery import HashSeed, LocalProtocol
-from fedhh.server.noise import Noise, counted
+from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
@@ -86,7 +85,6 @@ class RecordProtocol(
     def plan(self) -> LocalReports:
         question = self.records()
         return self.planned_reports(
-            LocalReports,
             [self.planned_round(1, self.cohort_clients, question.channel.puzzle.num_fragments)],
             most_words=self.max_words,
             randomizers=question.randomizers,
@@ -115,14 +113,14 @@ class RecordProtocol(
         noise = Noise.of_aggregate(question.channel.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
         found = counted(question, aggregate, noise, codes=codes[chosen], support=support[chosen])
-        return judged(
-            decoding,
+        decision = by_votes(
             noise,
             threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
             num_kept=len(chosen),
-            found=self.with_reported(found, chosen, noise, support),
         )
+        found = self.with_reported(found, chosen, noise, support)
+        return Heard(own=decoding, decision=decision, found=found)
 
     @abstractmethod
     def candidates(

@@ -19,8 +19,7 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
 from fedhh.questions.plain import NoisyVotes
 from fedhh.questions.question import Aggregate, Question
-from fedhh.server.judged import judged
-from fedhh.server.noise import counted
+from fedhh.server.noise import by_votes, counted
 from fedhh.server.pruning import top_eta
 from fedhh.server.sum_noise import SumNoise
 from fedhh.server.trie_layers import (
@@ -233,17 +232,19 @@ class SummedTrie(DiscoveryProtocol[TrieState, SumQuestion], Generic[SumQuestion]
         own = following
         if own is None:
             own = self._start_pass(planned.pass_index + 1, run.found.append(found).codes)
-        heard = judged(
-            own,
+        decision = by_votes(
             noise,
             threshold=threshold,
             num_candidates=question.num_candidates,
             num_kept=len(kept),
-            found=found,
-            kept=None if following is None else following.trie.levels[-1],
             kept_by=kept_by,
         )
-        return replace(heard, num_finished=len(words))
+        return Heard(
+            own=own,
+            decision=decision,
+            found=found,
+            kept=None if following is None else following.trie.levels[-1],
+        )
 
     def kept(
         self, sums: npt.NDArray[np.int64], noise: SumNoise

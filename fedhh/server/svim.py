@@ -18,7 +18,12 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
-from fedhh.server.padded_sampling import judged_sample, oracle_of_sample, padded_size, set_sizes
+from fedhh.server.padded_sampling import (
+    decision_of_sample,
+    oracle_of_sample,
+    padded_size,
+    set_sizes,
+)
 from fedhh.settings import AUTO
 from fedhh.validation import InputError
 
@@ -100,7 +105,6 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
     def plan(self) -> LocalReports:
         first, second, third = self.group_sizes
         return self.planned_reports(
-            LocalReports,
             [
                 self.planned_round(_CANDIDATES, first, len(self.domain) + 1),
                 self.planned_round(_SIZES, second, self.num_kept + 1),
@@ -142,7 +146,7 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
         state = run.own
         if planned.layer == _SIZES:
             state = replace(state, sizes=set_sizes(question, aggregate))
-            return judged_sample(state, question, aggregate)
+            return Heard(own=state, decision=decision_of_sample(question, aggregate))
         is_last = planned.layer == _COUNTS
         kept, heard = self.hear_sample(question, aggregate, is_last=is_last, sizes=state.sizes)
         return replace(heard, own=replace(state, kept=state.kept[kept]))

@@ -24,7 +24,7 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
-    judged_sample,
+    decision_of_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
@@ -157,7 +157,6 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             )
         ]
         return self.planned_reports(
-            LocalReports,
             [*singles.layers, *rounds],
             most_words=self.keep,
             randomizers=singles.randomizers,
@@ -207,10 +206,10 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             if heard.found is not None:
                 sets = likely_sets(heard.found.estimate, self.num_sets)
                 state = replace(state, words=heard.found, itemsets=sets)
-            return Heard(**{**vars(heard), "own": state})
+            return Heard(own=state, decision=heard.decision, found=heard.found)
         if not len(state.sizes):
             state = replace(state, sizes=set_sizes(question, aggregate))
-            return judged_sample(state, question, aggregate)
+            return Heard(own=state, decision=decision_of_sample(question, aggregate))
         counts = sample_counts(
             question, aggregate, state.sizes, post_processing=self.post_processing
         )
@@ -220,7 +219,7 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             variance=counts.variance,
             set_clients=aggregate.num_clients,
         )
-        return judged_sample(state, question, aggregate)
+        return Heard(own=state, decision=decision_of_sample(question, aggregate))
 
     def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.

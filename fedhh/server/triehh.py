@@ -15,7 +15,7 @@ from annotated_types import Gt, Le, Lt
 
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
-from fedhh.protocol import DiscoveryProtocol, Heard, RunState
+from fedhh.protocol import Decision, DiscoveryProtocol, Heard, RunState
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import PlainVotes, WordVoteQuestion
@@ -175,11 +175,11 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
         trie = question.names.trie.extend(kept)
         return Heard(
             own=trie,
-            num_kept=len(kept),
-            num_candidates=question.num_candidates,
+            decision=Decision(
+                num_candidates=question.num_candidates, num_kept=len(kept), threshold=threshold
+            ),
             found=counted(question, aggregate, noise, codes=codes, support=votes[words]),
             kept=trie.levels[-1] if planned.layer < self.num_rounds else None,
-            threshold=threshold,
         )
 
 

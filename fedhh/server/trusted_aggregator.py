@@ -18,7 +18,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.hashing import derived_seeds
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
-from fedhh.protocol import DiscoveryProtocol, Heard, RunState
+from fedhh.protocol import Decision, DiscoveryProtocol, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
@@ -219,14 +219,14 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
             run: Where the run stood.
             question: The round.
             found: The words, with what is published about them.
-            more: See `Heard`.
+            more: See `Decision`.
         """
         return Heard(
             own=run.own + len(found.codes),
-            num_kept=len(found.codes),
-            num_candidates=question.names.num_keys,
+            decision=Decision(
+                num_candidates=question.names.num_keys, num_kept=len(found.codes), **more
+            ),
             found=found,
-            **more,
         )
 
 

@@ -6,6 +6,7 @@ import math
 import string
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fedhh.accounting import LayerRecord, account
 from fedhh.accounting.bounds.selection import reachable_blanket
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.server.validation import Validation
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests.zipf_words import final_state
@@ -168,6 +170,11 @@ def test_a_floor_that_the_clients_cannot_pay_is_refused():
     assert planned(settled(AdaptiveTrieHH, 100_000, least_cohort=6_428))[0] == 6_428
 
 
+def asked_to_validate(protocol, codes):
+    run = SimpleNamespace(found=SimpleNamespace(codes=codes))
+    return Validation(protocol).ask(protocol.plan.layers[-1], run)
+
+
 def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     population = small_population(3_000)
     protocol = AdaptiveTrieHH(alphabet=LETTERS, depth=4, eta_max=20, max_items=2, local_epsilon=2.0)
@@ -175,14 +182,14 @@ def test_few_found_words_are_validated_in_a_domain_no_smaller_than_a_layers():
     code = np.zeros((1, 5), dtype=np.uint16)
     for few in (code, np.zeros((0, 5), dtype=np.uint16)):
         few[:, 0] = 3
-        question = ours.validation_question(few)
+        question = asked_to_validate(ours, few)
         assert (question is None) == (not len(few))
-    question = ours.validation_question(code)
+    question = asked_to_validate(ours, code)
     assert question.domain_size == len(LETTERS) + 2 == ours.plan.layers[-1].smallest_domain
     assert question.names.finished[0].tolist() == code[0].tolist()
     assert len(np.unique(question.names.finished, axis=0)) == len(question.names.finished)
     # What fills up is never returned, however many clients hold it: "d" alone was found.
-    by_votes = replace(ours, ranking="votes")
-    plain = by_votes.validation_question(code)
+    by_rank = replace(ours, ranking="votes")
+    plain = asked_to_validate(by_rank, code)
     assert plain.domain_size == 2
     assert final_state(ours, population).place == len(ours.plan.layers)

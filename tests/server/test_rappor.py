@@ -142,7 +142,7 @@ def test_the_correction_counts_all_candidates_and_not_those_that_were_selected()
     none = Aggregate.empty(0)
     heard = judged_filters(question, REPORTS, none, decoded, codes, familywise_error=0.05)
     found = heard.found
-    assert heard.threshold_estimate == 30.0
+    assert heard.decision.threshold_estimate == 30.0
     assert found.codes.ravel().tolist() == [7, 2]
     assert found.estimate.tolist() == [40.0, 30.0]
 

@@ -19,7 +19,7 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import amplified
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
-    judged_sample,
+    decision_of_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
@@ -377,6 +377,6 @@ def test_a_round_of_sizes_keeps_all_and_states_no_threshold():
     aggregate = Aggregate(
         tally=np.full(question.tally_size, 8, dtype=np.int64), num_reports=40, num_clients=40
     )
-    heard = judged_sample("own", question, aggregate)
-    assert (heard.threshold, heard.num_kept, heard.num_candidates) == (0, 4, 4)
-    assert math.isnan(heard.threshold_z)
+    decision = decision_of_sample(question, aggregate)
+    assert (decision.threshold, decision.num_kept, decision.num_candidates) == (0, 4, 4)
+    assert math.isnan(decision.threshold_z)

@@ -21,7 +21,7 @@ from fedhh.found import Found
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.oracles.families import PureVotes
 from fedhh.plans.base import PlannedRound
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.adaptive import public_list
@@ -236,15 +236,17 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 model=state.model.after(numbers, distributions, children.held.reshape(-1, size)),
                 evidence=evidence,
             ),
-            num_kept=len(kept) + len(found.codes),
-            num_candidates=question.num_candidates,
+            decision=Decision(
+                num_candidates=question.num_candidates,
+                num_kept=len(kept) + len(found.codes),
+                threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
+                noise_std=noise.std,
+                kept_by="posterior",
+                num_exceeding=exceeding,
+            ),
             found=found,
             kept=None if is_over else trie.levels[-1],
             posterior=chosen.posterior,
-            threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
-            noise_std=noise.std,
-            kept_by="posterior",
-            num_exceeding=exceeding,
         )
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
