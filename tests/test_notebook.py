@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 from pathlib import Path
@@ -41,7 +43,18 @@ def names():
         defined["plt"].close("all")
 
 
-@pytest.mark.slow("::test_what_is_committed_was_run_in_order_and_names_no_machine")
+def test_calls_of_fedhh_in_cells_have_arguments_that_are_taken():
+    trees = [ast.parse("".join(cell["source"])) for cell in CODE]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = {node: ast.unparse(node.func).partition("fedhh.")[2] for node in nodes}
+    assert sum(map(bool, calls.values())) >= 10
+    for node, name in calls.items():
+        if name:
+            signature = inspect.signature(getattr(fedhh, name))
+            signature.bind(*node.args, **{each.arg: each.value for each in node.keywords})
+
+
+@pytest.mark.slow("::test_calls_of_fedhh_in_cells_have_arguments_that_are_taken")
 def test_every_cell_runs(names):
     assert names["population"].num_clients == SMALL["CLIENTS"]
     assert len(names["results"]) == names["mean"].size == 2
@@ -51,7 +64,7 @@ def test_every_cell_runs(names):
     assert len(names["comparison"]) == 6
 
 
-@pytest.mark.slow("::test_what_is_committed_was_run_in_order_and_names_no_machine")
+@pytest.mark.slow("::test_calls_of_fedhh_in_cells_have_arguments_that_are_taken")
 def test_results_display_as_tables_and_figures(names):
     shown = names["result"]._repr_html_()
     assert shown.count("<table") == 2

@@ -56,7 +56,7 @@ def test_what_is_looked_for_is_spelled_as_it_is_loaded(name):
     assert importlib.util.find_spec(name) is not None
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("tests/oracles/test_registry.py::test_importing_the_package_loads_no_kernel")
 def test_names_of_the_package_load_what_they_use():
     steps = {
         "__version__, Alphabet, StoredPopulation": {"numpy"},
@@ -73,31 +73,30 @@ def test_names_of_the_package_load_what_they_use():
         assert HEAVY & set(modules.split()) <= used
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
 def test_help_loads_next_to_nothing(loaded):
     assert not loaded("--help")
     assert loaded("run --help") <= {"pydantic"}
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("::test_help_loads_next_to_nothing")
 def test_presets_load_what_reads_a_configuration(loaded):
     assert loaded("presets list", "presets show small") <= {"numpy", "pydantic"}
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("::test_help_loads_next_to_nothing")
 def test_accounting_loads_no_tables_no_figures_and_no_kernels(loaded):
     words = "account shuffle --local-epsilon 8 --reports 10000 --oracle ss --domain-size 100"
     assert loaded(words) <= {"numpy", "pydantic", "scipy"}
     assert loaded(f"{words} --second-opinion") >= {"dp_accounting"}
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("::test_help_loads_next_to_nothing")
 def test_a_run_that_is_refused_loads_neither_figures_nor_accounting(loaded):
     found = loaded(f"{SMALL} --set protocol.eta_max=0", status=2)
     assert not found & {"matplotlib", "ray", *HALF_A_SECOND}
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("::test_help_loads_next_to_nothing")
 def test_a_small_run_loads_no_ray_and_its_tables_no_figures(loaded):
     found = loaded(f"{SMALL} --out run")
     assert found >= {"matplotlib", "numba", "pandas"}
@@ -105,7 +104,7 @@ def test_a_small_run_loads_no_ray_and_its_tables_no_figures(loaded):
     assert not loaded("show run") & {"matplotlib", "ray", *HALF_A_SECOND}
 
 
-@pytest.mark.slow("::test_what_is_looked_for_is_spelled_as_it_is_loaded")
+@pytest.mark.slow("::test_help_loads_next_to_nothing")
 def test_commands_about_files_load_what_reads_them(loaded):
     # pyarrow brings pandas where it meets arrays.
     found = loaded("data prepare texts.csv out.csv", "data describe words.csv")

@@ -17,19 +17,15 @@ SMALL = (
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
-def test_two_runs_with_workers_side_by_side_give_what_each_gives_alone(tmp_path):
-    def running(seed: int, workers: int, out: str):
-        words = ("--seed", f"{seed}", "--workers", f"{workers}", "--out", out)
-        return start(*SMALL, *words, cwd=tmp_path)
+def test_two_runs_with_workers_side_by_side_give_what_each_gives_alone(tmp_path, command):
+    def words(seed: int, workers: int, out: str):
+        return *SMALL, "--seed", f"{seed}", "--workers", f"{workers}", "--out", out
 
-    def finish(process) -> None:
+    for process in [start(*words(seed, 2, f"{seed}-together"), cwd=tmp_path) for seed in (1, 2)]:
         _, complaint = process.communicate(timeout=300)
         assert (process.returncode, complaint) == (0, "")
-
-    for process in [running(seed, 2, f"{seed}-together") for seed in (1, 2)]:
-        finish(process)
     for seed in (1, 2):
-        finish(running(seed, 0, f"{seed}-alone"))
+        assert command(*words(seed, 0, f"{seed}-alone"), cwd=tmp_path).returncode == 0
         for file in ("discoveries.csv", "discoveries.parquet", "layers.parquet"):
             alone = (tmp_path / f"{seed}-alone" / file).read_bytes()
             assert (tmp_path / f"{seed}-together" / file).read_bytes() == alone

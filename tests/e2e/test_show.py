@@ -11,6 +11,8 @@ import pytest
 from fedhh.experiments.report.run_tables import swear_words
 from fedhh.validation import InputError
 from tests.e2e.test_compare import BASE, COMPARISON, compared_with
+from tests.fuzz.work import RUN, SWEEP
+from tests.thinned import thinned
 
 
 @pytest.fixture
@@ -25,7 +27,6 @@ def finished(run_with_baseline):
     return run_with_baseline[0].parent
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_a_run_ends_in_at_most_thirty_lines_that_say_where_the_rest_is(run_with_baseline):
     directory, seen = run_with_baseline
     lines = seen.splitlines()
@@ -50,7 +51,6 @@ def test_a_run_ends_in_at_most_thirty_lines_that_say_where_the_rest_is(run_with_
     assert shown == [word for word in words[1:] if word not in swear_words()][:10]
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
 def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_baseline, finished):
     directory, _ = run_with_baseline
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
@@ -68,7 +68,7 @@ def test_show_prints_every_table_of_a_run_and_its_baseline(command, run_with_bas
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
+@pytest.mark.slow("::test_show_prints_every_table_of_a_run_and_its_baseline")
 def test_show_keeps_to_columns_in_a_pipe_and_prints_tables_whole_without(
     command, run_with_baseline, finished, monkeypatch
 ):
@@ -102,7 +102,9 @@ def test_show_gives_programs_what_the_run_gave_them(command, run_with_baseline, 
     assert shown == json.loads((directory / "result.json").read_text())
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
+@pytest.mark.slow(
+    "tests/experiments/test_received_directory.py::test_what_is_shown_without_the_code_is_what_the_run_stated"
+)
 def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     command, refused, run_with_baseline, finished
 ):
@@ -124,7 +126,9 @@ def test_one_table_is_that_of_a_directory_or_a_file_of_it(
     assert "which has one table" in refused("show", str(directory), "--table", "summary")
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
+@pytest.mark.slow(
+    "tests/experiments/test_received_directory.py::test_what_is_shown_without_the_code_is_what_the_run_stated"
+)
 def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, tmp_path):
     (tmp_path / "mine.toml").write_text(COMPARISON)
     words = ("sweep", "mine.toml", "--set", "sweep.axes.privacy.local_epsilon=[4,8]")
@@ -177,20 +181,20 @@ def test_a_sweep_lists_its_cells_says_what_is_left_and_is_shown_again(command, t
     assert "holds another sweep" in other.stderr
 
 
-@pytest.mark.slow("::test_show_gives_programs_what_the_run_gave_them")
-def test_a_sweep_that_has_nothing_to_draw_says_so_and_ends_well(command, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "text"), thinned([("sweep", RUN + SWEEP), ("compare", COMPARISON)])
+)
+def test_what_has_nothing_to_draw_says_so_and_ends_well(command, tmp_path, monkeypatch, name, text):
     def refuse(directory):
         raise InputError(f"{directory}: no numbers to draw in coverage.")
 
     monkeypatch.setattr("fedhh.experiments.report.sweep_figures.plot_sweep", refuse)
-    (tmp_path / "mine.toml").write_text(COMPARISON)
-    one = ("--seeds", "1", "--set", "sweep.axes.privacy.local_epsilon=[8]")
-    for name in ("sweep", "compare"):
-        words = (name, "--config", "mine.toml", *one, "--out", name)
-        done = command(*words, cwd=tmp_path)
-        assert done.returncode == 0
-        assert f"No figure: {name}: no numbers to draw in coverage.\n" in done.stderr
-    quiet = command("sweep", "mine.toml", *one, "-q", "--out", "quiet")
+    (tmp_path / "mine.toml").write_text(text)
+    words = (name, "--config", "mine.toml", "--seeds", "1")
+    done = command(*words, "--out", name, cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"No figure: {name}: no numbers to draw in coverage.\n" in done.stderr
+    quiet = command(*words, "-q", "--out", "quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "quiet\n", "")
 
 

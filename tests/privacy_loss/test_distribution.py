@@ -164,8 +164,8 @@ def test_delta_at_the_epsilon_of_a_sum_is_at_most_what_was_asked_for(
 
 @needs_long_double
 @pytest.mark.slow("::test_delta_at_the_epsilon_of_a_sum_is_at_most_what_was_asked_for")
-@pytest.mark.parametrize("local_epsilon", [1.0, 2.0, 4.0, 8.0, 12.0])
-@pytest.mark.parametrize("num_reports", [500, 10_000, 1_000_000])
+@pytest.mark.parametrize("local_epsilon", [1.0, 4.0, 12.0])
+@pytest.mark.parametrize("num_reports", [500, 1_000_000])
 def test_delta_is_on_the_safe_side_over_the_whole_range(
     local_epsilon: float, num_reports: int
 ) -> None:

@@ -240,13 +240,17 @@ def test_runs_return_words_that_are_held(name):
     assert not words_of(TINY_PROTOCOLS[name], NOBODY, seed=0)
 
 
+MANY = 80
+"""Runs."""
+
+
 @pytest.mark.slow("::test_runs_return_words_that_are_held")
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_over_many_runs_the_false_share_is_at_most_nominal(name):
     population = small_population(3_000)
     held = held_by_anybody(population)
     shares, numbers = [], []
-    for seed in range(200):
+    for seed in range(MANY):
         words = words_of(TINY_PROTOCOLS[name], population, seed)
         shares.append(len(set(words) - held) / max(len(words), 1))
         numbers.append(len(words))
@@ -257,7 +261,7 @@ def test_over_many_runs_the_false_share_is_at_most_nominal(name):
 @pytest.mark.slow("::test_runs_return_words_that_are_held")
 @pytest.mark.parametrize("name", TINY_PROTOCOLS)
 def test_over_many_runs_nobodys_words_are_not_found(name):
-    empty = sum(not words_of(TINY_PROTOCOLS[name], NOBODY, seed) for seed in range(200))
-    assert empty >= stats.binom.ppf(ALPHA, 200, 1 - RATE)
+    empty = sum(not words_of(TINY_PROTOCOLS[name], NOBODY, seed) for seed in range(MANY))
+    assert empty >= stats.binom.ppf(ALPHA, MANY, 1 - RATE)
     skipping = replace(TINY_PROTOCOLS["ldp-triehh"], false_discovery_rate=0.0)
     assert words_of(skipping, NOBODY, seed=0)

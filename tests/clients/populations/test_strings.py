@@ -1,11 +1,13 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import wordfreq
 
+import fedhh
 from fedhh.clients.populations import named_words as module
 from fedhh.clients.populations.known_words import load_known
 from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS
@@ -56,7 +58,7 @@ def test_no_known_word_looks_like_a_coded_one():
     assert not [word for word in load_known("scowl70").words if coded.fullmatch(word)]
 
 
-@pytest.mark.slow("::test_a_rank_has_the_same_string_whatever_is_asked_with_it")
+@pytest.mark.slow("tests/system/test_kept.py::test_a_text_is_made_once")
 def test_words_are_the_same_made_or_kept(strings, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     for _ in range(2):
@@ -130,8 +132,14 @@ def test_a_rank_outside_is_refused(rank):
         rank_strings(np.array([rank]))
 
 
-@pytest.mark.slow("::test_no_ranks_give_no_strings")
-def test_the_word_list_is_loaded_only_when_strings_are_made():
+def test_the_word_list_is_imported_where_it_is_used():
+    package = Path(fedhh.__file__).parent
+    at_the_top = re.compile(r"^(?:import|from) wordfreq\b", re.MULTILINE)
+    assert not [p for p in package.rglob("*.py") if at_the_top.search(p.read_text("utf-8"))]
+
+
+@pytest.mark.slow("::test_the_word_list_is_imported_where_it_is_used")
+def test_the_word_list_is_loaded_loaded_only_when_strings_are_made():
     code = (
         "import sys, fedhh.clients.populations.synthetic as s; s.population_presets();"
         "print('wordfreq' in sys.modules)"

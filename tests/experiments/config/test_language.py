@@ -38,12 +38,12 @@ def test_what_is_said_of_a_language_stays():
 
 @pytest.mark.slow("::test_a_users_file_of_a_language_is_what_its_clients_know")
 def test_clients_type_new_words_of_the_language():
-    config = parsed(language="ru")
+    config = parsed(language="hi")
     population, facts = build_population(config.population, seed=0)
-    assert facts["known"] == "ru"
-    assert not named_list("ru").contains_all(population.lexicon.words).any()
-    cyrillic = [all("а" <= each <= "ё" for each in word) for word in population.lexicon.words]
-    assert np.average(cyrillic, weights=population.word_counts) > 0.6
+    assert facts["known"] == "hi"
+    assert not named_list("hi").contains_all(population.lexicon.words).any()
+    devanagari = [all("ऀ" <= each <= "ॿ" for each in word) for word in population.lexicon.words]
+    assert np.average(devanagari, weights=population.word_counts) > 0.6
     english, _ = build_population(parsed().population, seed=0)
     assert english.word_counts.sum() == population.word_counts.sum()
 

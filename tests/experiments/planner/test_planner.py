@@ -46,7 +46,7 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def made():
-    return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=16, **LIMITS)
+    return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=10, **LIMITS)
 
 
 SMALL = {
@@ -191,11 +191,9 @@ def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
-def test_workers_change_nothing(shared_ray):
-    asked = {"protocols": ("triehh",), "at": "item-central-epsilon=4", "runs": 3}
-    alone = fedhh.plan(settings=CHAT, **asked)
-    on_ray = fedhh.plan(settings=(CHAT[0], "execution.workers=2"), **asked)
-    assert on_ray.to_dict() == alone.to_dict()
+def test_workers_change_nothing(small, shared_ray):
+    on_ray = fedhh.plan(**SMALL | {"settings": (CHAT[0], "execution.workers=2")})
+    assert on_ray.to_dict() == small.to_dict()
 
 
 @pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")
@@ -362,7 +360,7 @@ INFEASIBLE = {
 @pytest.mark.parametrize(("limits", "message"), INFEASIBLE.values(), ids=INFEASIBLE)
 def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     asked = {
-        "protocols": ("ldp-triehh", "triehh"), "at": "item-central-epsilon=2", "runs": 4,
+        "protocols": ("ldp-triehh", "triehh"), "at": "item-central-epsilon=2", "runs": 2,
         "settings": CHAT,
     }  # fmt: skip
     with pytest.raises(InputError, match=message) as refusal:

@@ -98,7 +98,6 @@ def test_figures_say_the_protocol_and_its_epsilons():
     assert title.count("seed 0") == 1
 
 
-@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
 def test_a_figure_of_estimates_says_whom_they_count(adaptive: RunResult):
     axes = figures(adaptive)["estimates"].axes[0]
     assert axes.get_ylabel() == "estimated contributors ± 2 std. errors"
@@ -117,7 +116,9 @@ def test_passes_that_coincide_can_be_distinguished():
         assert first.get_zorder() < second.get_zorder()
 
 
-@pytest.mark.slow("::test_a_run_with_damaged_tables_is_refused_in_one_line")
+@pytest.mark.slow(
+    "tests/experiments/study/test_contract.py::test_a_finished_directory_is_shown_drawn_and_told"
+)
 def test_the_figures_of_a_directory_are_those_of_its_run(directory, tmp_path):
     names = set(figures(run_of()[1]))
     paths = plot_run(directory, out=tmp_path / "out")
@@ -190,7 +191,7 @@ def test_a_validation_round_of_a_protocol_that_counts_votes_leaves_its_threshold
     assert "by its votes alone" in figure.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow("::test_figures_say_the_protocol_and_its_epsilons")
+@pytest.mark.slow("::test_a_figure_of_estimates_says_whom_they_count")
 def test_a_figure_of_estimates_says_which_votes_are_whose(adaptive: RunResult):
     for drawn in (figures(adaptive)["estimates"], plot(adaptive)):
         note = drawn.get_supxlabel().replace("\n", " ")

@@ -20,6 +20,7 @@ from fedhh.longitudinal.repeated import directory as repeated
 from fedhh.system.locks import owned
 from fedhh.validation import InputError
 from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
+from tests.thinned import thinned
 
 COMPARISON = '[sweep.protocols]\nTrieHH = { name = "ldp-triehh" }\nPEM = { name = "pem" }\n'
 TEXTS = {
@@ -57,6 +58,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kind(request: pytest.FixtureRequest) -> str:
     word: str = request.param
     return word
+
+
+one_by_default = pytest.mark.parametrize("kind", thinned(TEXTS))
+"""A run; the other kinds go on, and are shown, by the same code."""
 
 
 @pytest.fixture
@@ -127,7 +132,7 @@ def test_of_a_run_and_its_resume_the_second_is_refused(
         call("run", file, "--out", directory, "-q")
 
 
-@pytest.mark.slow("tests/experiments/study/test_kinds.py::test_a_sixth_kind_is_a_module_and_a_line")
+@one_by_default
 def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: Path, capsys):
     call("show", finished)
     assert "Files: " in capsys.readouterr().out
@@ -137,7 +142,7 @@ def test_a_finished_directory_is_shown_drawn_and_told(finished: Path, tmp_path: 
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-@pytest.mark.slow("::test_every_kind_is_here")
+@one_by_default
 def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, file: Path):
     before = sorted(finished.rglob("*"))
     with pytest.raises(InputError, match=r"holds (another run|other files); give another --out"):
@@ -148,7 +153,7 @@ def test_a_used_directory_is_taken_by_nobody_else(kind: str, finished: Path, fil
     assert sorted(finished.rglob("*")) == before
 
 
-@pytest.mark.slow("tests/experiments/sweep/test_sweep.py::test_resume_runs_only_what_is_missing")
+@one_by_default
 def test_a_resume_gives_the_same_bits_with_and_without_its_source(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):
@@ -167,9 +172,7 @@ def test_a_resume_gives_the_same_bits_with_and_without_its_source(
         assert results(stopped) == whole
 
 
-@pytest.mark.slow(
-    "tests/experiments/run/test_resume.py::test_whatever_differs_is_refused_and_nothing_is_lost"
-)
+@one_by_default
 def test_a_resume_with_other_settings_is_refused(
     kind: str, finished: Path, file: Path, tmp_path: Path
 ):
