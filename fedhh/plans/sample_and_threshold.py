@@ -270,20 +270,13 @@ class _Search:
 
     def best(self) -> SampledCounts:
         """Return the counts none of whose tried neighbors needs fewer contributors."""
-        start = max(2, math.ceil(-math.log(self.delta)))
-        best = self.largest_rate(start)
+        best = self.largest_rate(max(2, math.ceil(-math.log(self.delta))))
         for step in _STEPS:
-            while (
-                better := min(
-                    (
-                        self.largest_rate(best.threshold + each)
-                        for each in (-step, step)
-                        if best.threshold + each >= 1
-                    ),
-                    key=_needed,
-                )
-            ) and _needed(better) < _needed(best):
-                best = better
+            while True:
+                found = min((self._or_better(best, each) for each in (-step, step)), key=_needed)
+                if found is best:
+                    break
+                best = found
         if not best.rate:
             raise InputError(
                 f"Expected a larger central epsilon or delta, got {self.epsilon:g} and "
@@ -291,6 +284,16 @@ class _Search:
                 f"{_SMALLEST_RATE:g} has this privacy at any threshold."
             )
         return best
+
+    def _or_better(self, counts: SampledCounts, step: int) -> SampledCounts:
+        """Return the counts of another threshold if they need fewer contributors, else these."""
+        threshold = counts.threshold + step
+        rate = threshold / _needed(counts)
+        if threshold < 1 or rate >= 1:
+            return counts
+        if rate and not self.is_private(SampledCounts(rate=rate, threshold=threshold)):
+            return counts
+        return min(counts, self.largest_rate(threshold), key=_needed)
 
     def largest_rate(self, threshold: int) -> SampledCounts:
         """Return the counts of a threshold with the largest rate that is private, about."""

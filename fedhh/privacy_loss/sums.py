@@ -195,12 +195,12 @@ def _moments(parts: Parts, tilt: float) -> _Moments:
         exponents = logs + tilt * losses
         top = float(exponents.max())
         weights = np.exp(exponents - top)
-        total = float(np.sum(weights))
+        total = float(weights.sum())
         weights /= total
-        center = float(np.sum(weights * losses))
+        center = float((weights * losses).sum())
         log += times * (top + math.log(total))
         mean += times * center
-        variance += times * float(np.sum(weights * (losses - center) ** 2))
+        variance += times * float((weights * (losses - center) ** 2).sum())
     return log, mean, math.sqrt(variance)
 
 
@@ -253,14 +253,23 @@ def _window(parts: Parts, tilt: float, cut: float) -> tuple[int, int]:
     gap = parts[0][0].gap
     low, high = _span(parts)
     log, _, deviation = _moments(parts, tilt)
-    for order in _ORDERS / max(deviation, gap):
-        right, left = tilt + order, tilt - order
-        if right > 0:
-            top = (_moments(parts, right)[0] - math.log(cut)) / right
-            high = min(high, math.ceil(top / gap))
-        bottom = (log - _moments(parts, left)[0] + math.log(_WRAPPED)) / order
-        low = max(low, math.floor(bottom / gap))
-    return low, max(low, high)
+    orders = _ORDERS / max(deviation, gap)
+    right, left = tilt + orders, tilt - orders
+    top = (_logs(parts, right) - math.log(cut)) / right
+    bottom = (log - _logs(parts, left) + math.log(_WRAPPED)) / orders
+    low = max(low, math.floor(bottom.max() / gap))
+    return low, max(low, min(high, math.ceil(top.min() / gap)))
+
+
+def _logs(parts: Parts, tilts: Floats) -> Floats:
+    """Return ``(k,)`` logs of the sum's E[e**(tilt * loss)], for ``(k,)`` tilts."""
+    found: Floats = np.zeros(len(tilts))
+    for part, times in parts:
+        _, losses, logs = part.positive
+        exponents = logs + tilts[:, None] * losses
+        top = exponents.max(axis=1)
+        found += times * (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1)))
+    return found
 
 
 def _span(parts: Parts) -> tuple[int, int]:
