@@ -42,6 +42,7 @@ from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBoun
 from fedhh.accounting.guarantees import NotApplicable, or_infinite
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.binomial import Floats
+from fedhh.privacy_loss.distribution import falling
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive
 
@@ -190,13 +191,13 @@ def group_epsilon(
     epsilons = np.linspace(0.0, dense, coarse)
     if dense < most:
         epsilons = np.append(epsilons, np.geomspace(max(dense, 1e-9), most, tail)[1:])
-    deltas = _ask(bound, epsilons)
+    deltas = falling(bound.deltas(epsilons))
     path = epsilons[_best_path(epsilons, deltas, steps=steps, delta=delta)]
     reach = dense / coarse
     near = np.linspace(max(0.0, path[0] - reach), min(most, path[-1] + reach), refined)
     order = np.argsort(np.append(epsilons, near), kind="stable")
     epsilons = np.append(epsilons, near)[order]
-    deltas = np.append(deltas, _ask(bound, near))[order]
+    deltas = falling(np.append(deltas, bound.deltas(near))[order])
     chosen = _best_path(epsilons, deltas, steps=steps, delta=delta)
     spent, last = math.fsum(epsilons[chosen[:-1]]), float(epsilons[chosen[-1]])
     if spent < _LARGEST_EXPONENT:
@@ -206,11 +207,6 @@ def group_epsilon(
         if left > 0:
             last = min(last, smallest_epsilon(bound.delta, delta=left, upper=most))
     return min(steps * most, spent + last)
-
-
-def _ask(bound: ShuffleBound, epsilons: Floats) -> Floats:
-    """Return delta at ascending epsilons; an earlier, smaller value holds at a later one, too."""
-    return np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
 
 
 def _delta_of_group(epsilons: Floats, deltas: Floats) -> float:

@@ -214,18 +214,13 @@ def _epsilon_of_swap(counts: SampledCounts, items: int, delta: float) -> float:
     lost_below = -np.expm1(below) + np.exp(below) * gained[:0:-1]
     gained_below = -np.expm1(below) + np.exp(below) * lost[:0:-1]
     parts = [
-        (PrivacyLossDistribution.dominating(_falling(np.concatenate(each)), gap=gap), items)
+        (PrivacyLossDistribution.dominating(np.concatenate(each), gap=gap), items)
         for each in ((lost_below, lost), (gained_below, gained))
     ]
     try:
         return epsilon_of_sum(parts, delta=delta)
     except UncertifiedError:
         return math.inf
-
-
-def _falling(deltas: _Floats) -> _Floats:
-    """Return bounds of which none is above one before it: what holds at an epsilon holds beyond."""
-    return np.asarray(np.minimum.accumulate(deltas))
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,7 @@ SUMMED = 1e-13
 _SAME = 1e-12
 """Relative rounding of an epsilon that is read off."""
 _WIGGLE = 1e-12
-"""By how much a computed curve may rise, or leave the range from 0 to 1, by rounding alone."""
+"""By how much a computed curve may leave the range from 0 to 1 by rounding alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,14 +54,20 @@ class PrivacyLossDistribution:
 
         Args:
             deltas: ``(2 k + 1,) float64``: upper bounds on the mechanism's delta from epsilon = -k
-                to +k gaps, from 1 to 0 and non-increasing, but for rounding, which is taken
-                upward. They need not be convex.
+                to +k gaps, from 1 to 0 but for rounding. They need neither be convex nor fall.
             gap: Distance of the epsilons.
 
         Raises:
-            InputError: Bounds that are off by more than rounding.
+            InputError: A bound outside of this range.
         """
-        deltas = _levelled(deltas)
+        off = ~((deltas >= -_WIGGLE) & (deltas <= 1 + _WIGGLE))
+        if off.any():
+            place = int(np.argmax(off))
+            raise InputError(
+                f"Expected deltas from 0 to 1, got {deltas[place]} at place {place} of "
+                f"{len(deltas)} (from epsilon -k to k)."
+            )
+        deltas = falling(np.clip(deltas, 0.0, 1.0))
         falls = -np.diff(deltas)
         # Delta falls by U - W e**epsilon; W is what all losses above weigh.
         from_below, from_above = falls / -math.expm1(-gap), falls / math.expm1(gap)
@@ -188,30 +194,12 @@ def likely_lies(epsilon: float, count: int, *, cut: float) -> tuple[int, int]:
     return count + 1 - (true or count + 1), (most or count + 1) - 1
 
 
-def _levelled(deltas: Floats) -> Floats:
-    """Return a curve of deltas from 0 to 1 that nowhere rises; each is at least what was given.
+def falling(deltas: Floats) -> Floats:
+    """Return upper bounds of which none is above an earlier one, for ascending epsilons.
 
-    Raises:
-        InputError: One rises, or lies outside, by more than `_WIGGLE`.
+    A mechanism that is (epsilon, delta)-private is so at every larger epsilon.
     """
-    off = ~((deltas >= -_WIGGLE) & (deltas <= 1 + _WIGGLE))
-    if off.any():
-        place = int(np.argmax(off))
-        raise InputError(
-            f"Expected deltas from 0 to 1, got {deltas[place]} at place {place} of "
-            f"{len(deltas)} (from epsilon -k to k)."
-        )
-    inside = np.clip(deltas, 0.0, 1.0)
-    level: Floats = np.maximum.accumulate(inside[::-1])[::-1]
-    rises = level - inside
-    if rises.max() > _WIGGLE:
-        place = int(np.argmax(rises))
-        raise InputError(
-            "Expected deltas that do not rise with epsilon by more than rounding "
-            f"({_WIGGLE:g}), got {deltas[place]} at place {place} of {len(deltas)} and "
-            f"{level[place]} further on."
-        )
-    return level
+    return np.asarray(np.minimum.accumulate(deltas))
 
 
 def _chance_of_lie(epsilon: float) -> float:

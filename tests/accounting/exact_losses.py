@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
+from fedhh.privacy_loss.binomial import Floats
 
 Kinds = dict[float, int]
 """How many randomized responses of each epsilon."""
@@ -50,8 +51,8 @@ class Response(ShuffleBound):
     theorem: ClassVar[str] = "Kairouz, Oh, Viswanath (2015)"
     assumptions: ClassVar[str] = "none"
 
-    def _delta(self, epsilon: float) -> float:
-        return -math.expm1(epsilon - self.local_epsilon) / (1 + math.exp(-self.local_epsilon))
+    def _deltas(self, epsilons: Floats) -> Floats:
+        return -np.expm1(epsilons - self.local_epsilon) / (1 + math.exp(-self.local_epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,5 +66,5 @@ class Shift(ShuffleBound):
     theorem: ClassVar[str] = "Dong, Roth, Su (2022)"
     assumptions: ClassVar[str] = "none"
 
-    def _delta(self, epsilon: float) -> float:
-        return delta_of_shift(epsilon, self.distance)
+    def _deltas(self, epsilons: Floats) -> Floats:
+        return np.array([delta_of_shift(epsilon, self.distance) for epsilon in epsilons])

@@ -24,7 +24,7 @@ from fedhh.accounting import (
 )
 from fedhh.accounting.bounds.composition import QUICK
 from fedhh.accounting.user_level import group_epsilon, user_level_from
-from fedhh.privacy_loss.binomial import pmf
+from fedhh.privacy_loss.binomial import Floats, pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import (
     hockey_stick,
@@ -396,8 +396,8 @@ def test_composition_meets_its_delta_and_not_a_multiple_of_it(delta):
 class Leak(Clones):
     """Reveals up to ``local_epsilon`` with probability 0.04, and nothing otherwise."""
 
-    def _delta(self, epsilon: float) -> float:
-        return 0.04
+    def _deltas(self, epsilons: Floats) -> Floats:
+        return np.full(len(epsilons), 0.04)
 
 
 def test_what_is_private_at_twice_the_delta_alone_is_not_private():

@@ -335,7 +335,7 @@ def test_bounds_that_are_not_convex_are_dominated_too() -> None:
         assert losses.delta(index * 0.5) >= delta - 1e-15
 
 
-def test_a_curve_that_rounding_makes_rise_is_taken_upward() -> None:
+def test_a_curve_that_rounding_makes_rise_is_what_was_before_it() -> None:
     # Randomized response beyond its epsilon, computed as a difference: 0 but for rounding.
     x = np.exp(np.arange(-40, 41) * 0.05)
     smooth = np.maximum((math.e - x) / (math.e + 1), np.maximum(1 - x, 0.0))
@@ -346,7 +346,7 @@ def test_a_curve_that_rounding_makes_rise_is_taken_upward() -> None:
     losses = PrivacyLossDistribution.dominating(wiggling, gap=0.05)
     assert np.all(losses.masses >= 0)
     found = np.array([losses.delta(index * 0.05) for index in range(-40, 41)])
-    assert np.all(found >= wiggling)
+    assert np.all(found >= np.minimum.accumulate(wiggling))
     np.testing.assert_allclose(found, smooth, atol=1e-11)
     expected = PrivacyLossDistribution.dominating(smooth, gap=0.05)
     for parts, least in (([(losses, 7)], [(expected, 7)]), ([(losses, 1)], [(expected, 1)])):
@@ -357,13 +357,12 @@ def test_a_curve_that_rounding_makes_rise_is_taken_upward() -> None:
 @pytest.mark.parametrize(
     ("deltas", "problem"),
     [
-        ([0.9, 0.5, 0.6, 0.1, 0.0], "got 0.5 at place 1 of 5 and 0.6 further on"),
         ([1.1, 0.5, 0.4, 0.1, 0.0], "from 0 to 1, got 1.1 at place 0"),
         ([0.9, 0.5, 0.4, 0.1, -0.1], "from 0 to 1, got -0.1 at place 4"),
         ([0.9, 0.5, math.nan, 0.1, 0.0], "from 0 to 1, got nan at place 2"),
     ],
 )
-def test_a_curve_that_rises_or_is_none_is_refused(deltas: list[float], problem: str) -> None:
+def test_a_curve_that_is_none_is_refused(deltas: list[float], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         PrivacyLossDistribution.dominating(np.array(deltas), gap=0.5)
 

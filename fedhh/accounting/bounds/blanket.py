@@ -42,7 +42,7 @@ from fedhh.accounting.bounds.pair_lattice import (
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
-from fedhh.privacy_loss.binomial import lattice
+from fedhh.privacy_loss.binomial import Floats, lattice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +93,11 @@ class Blanket(ShuffleBound):
             weights=(both_weights[:, :, None] * weights[row_of]).reshape(shape),
         )
 
-    def _delta(self, epsilon: float) -> float:
+    def _deltas(self, epsilons: Floats) -> Floats:
         pairs = self._lattice
-        growth, x = math.exp(self.local_epsilon), math.exp(epsilon)
-        tilt = math.tanh(epsilon / 2) / math.expm1(self.local_epsilon)
-        inside = pairs.mean_excess(share=0.5 + tilt * (growth + 1) / 2, per_other=tilt)
+        growth, x = math.exp(self.local_epsilon), np.exp(epsilons)
+        tilt = np.tanh(epsilons / 2) / math.expm1(self.local_epsilon)
+        inside = pairs.mean_excesses(above_half=tilt * (growth + 1) / 2, per_other=tilt)
         slope = math.expm1(self.local_epsilon) * (1 + x)
         # Left of the lattice, a mean of T values is at most their maximum E - x.
-        return 2 * self.one * (slope * inside + pairs.below * (growth - x))
+        return np.asarray(2 * self.one * (slope * inside + pairs.below * (growth - x)))

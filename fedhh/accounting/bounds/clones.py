@@ -29,7 +29,7 @@ from fedhh.accounting.bounds.shuffle_bound import (
 )
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
-from fedhh.privacy_loss.binomial import lattice
+from fedhh.privacy_loss.binomial import Floats, lattice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +49,13 @@ class _ClonePair(ShuffleBound):
         nothing = np.zeros((clones.first.size + 1, 1))
         return PairLattice.of(clones, trials, others=nothing, weights=nothing + 1)
 
-    def _delta(self, epsilon: float) -> float:
-        slope = math.tanh(self.local_epsilon / 2) * (1 + math.exp(epsilon))
-        half_shift = math.tanh(epsilon / 2) / math.tanh(self.local_epsilon / 2) / 2
-        inside = 2 * slope * self._copies.mean_excess(share=0.5 + half_shift, per_other=0.0)
+    def _deltas(self, epsilons: Floats) -> Floats:
+        growth = math.tanh(self.local_epsilon / 2)
+        shift = np.tanh(epsilons / 2) / growth / 2
+        mean = self._copies.mean_excesses(above_half=shift, per_other=np.zeros_like(shift))
         # Left of the lattice the divergence is at most that of no clone at all.
-        return inside + self._copies.below * victim_alone(self.local_epsilon, epsilon)
-
-
-def victim_alone(local_epsilon: float, epsilon: float) -> float:
-    """Return (E - x) / (E + 1), the divergence of randomized response with nobody to hide among."""
-    return max(0.0, -math.expm1(epsilon - local_epsilon) / (1 + math.exp(-local_epsilon)))
+        alone = -np.expm1(epsilons - self.local_epsilon) / (1 + math.exp(-self.local_epsilon))
+        return 2 * growth * (1 + np.exp(epsilons)) * mean + self._copies.below * alone
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.privacy_loss.binomial import Floats
-from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution, falling
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import require_at_least, require_positive
@@ -157,9 +157,9 @@ def curve(bound: ShuffleBound, *, gap: float, points: int, rounding: float = 0.0
         rounding: Relative, by which deltas at negative epsilons are raised.
     """
     epsilons = np.arange(points + 1) * gap
-    positive = np.minimum.accumulate([bound.delta(float(epsilon)) for epsilon in epsilons])
+    positive = bound.deltas(epsilons)
     negative = (-np.expm1(-epsilons) + np.exp(-epsilons) * positive) * (1 + rounding)
-    return np.minimum.accumulate(np.concatenate([negative[:0:-1], positive]))
+    return falling(np.concatenate([negative[:0:-1], positive]))
 
 
 def dominated_losses(deltas: Floats, *, gap: float, grid: float) -> dict[int, float]:

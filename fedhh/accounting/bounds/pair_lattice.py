@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from fedhh.privacy_loss.binomial import (
     Floats,
@@ -27,6 +28,8 @@ from fedhh.privacy_loss.binomial import (
 LARGEST_LOG_ODDS = 32.0
 """-ln of the smallest delta, about the slope of ln delta in ln(number of blanket reports)."""
 _ROWS_AT_ONCE = 400_000
+_CELLS_AT_ONCE = 1 << 15
+"""Of a table, which then stay in a processor's cache."""
 _LARGEST_TABLE = 1 << 21
 """Excesses that a lattice keeps at most."""
 _ROUNDED_DOWN = 1 - 2e-15
@@ -72,28 +75,39 @@ class PairLattice:
             below=pairs.below,
         )
 
-    def mean_excess(self, *, share: float, per_other: float) -> float:
-        """Return an upper bound on the expectation, within the bins, of an excess.
+    def mean_excesses(self, *, above_half: Floats, per_other: Floats) -> Floats:
+        """Return ``(k,)`` upper bounds on the expectations, within the bins, of excesses.
 
-        Of X ~ Bin(T, 1/2), E[(X - T share - K per_other)_+] / T, at the counts of the bins.
+        Of X ~ Bin(T, 1/2), E[(X - T / 2 - T above_half - K per_other)_+] / T, at the counts of the
+        bins.
 
         Args:
-            share: At least 1/2.
-            per_other: At least 0.
+            above_half: ``(k,)``, at least 0.
+            per_other: ``(k,)``, at least 0.
         """
+        cells = self._cells
+        if cells is None:
+            return np.array(list(map(self._by_tails, above_half, per_other)))
+        found: Floats = np.empty(len(above_half))
+        at_once = max(1, _CELLS_AT_ONCE // cells.weights.size)
+        for start in range(0, len(found), at_once):
+            part = slice(start, start + at_once)
+            thresholds = above_half[part, None] * cells.totals
+            thresholds += per_other[part, None] * cells.others
+            thresholds += cells.halves
+            thresholds *= _ROUNDED_DOWN
+            found[part] = np.einsum("kc,c->k", cells.excesses(thresholds), cells.weights)
+        return found
+
+    def _by_tails(self, above_half: float, per_other: float) -> float:
+        """Return one mean of `mean_excesses`, by a tail for each threshold."""
         rows = max(1, _ROWS_AT_ONCE // self.others.shape[1])
-        table = self._of_coins
         inside = 0.0
         for start in range(0, self.probability.size, rows):
             part = slice(start, start + rows)
             total = self.smallest[part]
-            threshold = total * share + per_other * self._others_of_smallest[part]
-            threshold *= _ROUNDED_DOWN
-            if table is None:
-                excess = binomial_excess(total, threshold)
-            else:
-                threshold -= np.floor(total / 2)
-                excess = _between_counts(table[part], np.maximum(threshold, 0.0, out=threshold))
+            threshold = total * (0.5 + above_half) + per_other * self._others_of_smallest[part]
+            excess = binomial_excess(total, threshold * _ROUNDED_DOWN)
             mean = np.einsum("ij,ij->i", self.weights[part], excess)
             inside += float(np.dot(self.probability[part], mean / total[:, 0]))
         return inside
@@ -104,30 +118,60 @@ class PairLattice:
         return self.smallest * (self.others / self.largest)
 
     @cached_property
-    def _of_coins(self) -> Floats | None:
-        """`excess_of_coins` of each bin, or None if that is too much to keep."""
+    def _cells(self) -> _Cells | None:
+        """The nodes that have a weight, or None if their excesses are too much to keep."""
         if self.smallest.size * width_of_coins(self.smallest) > _LARGEST_TABLE:
             return None
-        return excess_of_coins(self.smallest)
+        row, node = np.nonzero(self.weights * self.probability[:, None])
+        total = self.smallest[row, 0]
+        return _Cells(
+            totals=total,
+            halves=total / 2 - np.floor(total / 2),
+            others=self._others_of_smallest[row, node],
+            weights=self.weights[row, node] * self.probability[row] / total,
+            rows=row,
+            table=excess_of_coins(self.smallest),
+        )
 
 
-def _between_counts(table: Floats, thresholds: Floats) -> Floats:
-    """Return ``(m, j)`` excesses, which are linear between whole thresholds.
+@dataclass(frozen=True, kw_only=True)
+class _Cells:
+    """Nodes of all bins, ``(c,)`` each.
 
-    Args:
-        table: ``(m, w)``, at thresholds 0 to w - 1. It falls: the last holds further right, too.
-        thresholds: ``(m, j)``, at least 0.
+    Attributes:
+        totals: T.
+        halves: T / 2 less its whole part.
+        others: K.
+        weights: Their weights, divided by T.
+        rows: The rows of the table that are about T.
+        table: ``(m, w)``, `excess_of_coins` of each T.
     """
-    rows, width = table.shape
-    place = np.minimum(thresholds.astype(np.intp), width - 2)
-    part = np.minimum(thresholds - place, 1.0)
-    place += width * np.arange(rows)[:, None]
-    flat = table.ravel()
-    found: Floats = part * flat[1:].take(place)
-    np.subtract(1.0, part, out=part)
-    part *= flat.take(place)
-    found += part
-    return found
+
+    totals: Floats
+    halves: Floats
+    others: Floats
+    weights: Floats
+    rows: npt.NDArray[np.intp]
+    table: Floats
+
+    def excesses(self, thresholds: Floats) -> Floats:
+        """Return ``(k, c)`` excesses, which are linear between whole thresholds.
+
+        Args:
+            thresholds: ``(k, c)``, at least 0, from the whole part of T / 2 on; overwritten. The
+                table falls: its last column holds further right, too.
+        """
+        width = self.table.shape[1]
+        place = np.minimum(thresholds.astype(np.intp), width - 2)
+        thresholds -= place
+        part = np.minimum(thresholds, 1.0, out=thresholds)
+        place += width * self.rows
+        flat = self.table.ravel()
+        found: Floats = part * flat[1:].take(place)
+        np.subtract(1.0, part, out=part)
+        part *= flat.take(place)
+        found += part
+        return found
 
 
 def left_of(pairs: Lattice, trials: int) -> Floats:

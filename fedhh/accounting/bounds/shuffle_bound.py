@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
+import numpy as np
+
+from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
 
@@ -81,9 +84,20 @@ class ShuffleBound(ABC):
             InputError: epsilon is negative, infinite or not a number.
         """
         check_epsilon(epsilon)
-        if epsilon >= self.local_epsilon:
-            return 0.0
-        return min(1.0, self._delta(epsilon) * (1 + _FLOATING_POINT_MARGIN))
+        return float(self.deltas(np.array([epsilon]))[0])
+
+    def deltas(self, epsilons: Floats) -> Floats:
+        """Return `delta` at many epsilons at once.
+
+        Args:
+            epsilons: ``(k,) float64``, at least 0, in any order.
+        """
+        found: Floats = np.zeros(len(epsilons))
+        inside = epsilons < self.local_epsilon
+        if inside.any():
+            deltas = self._deltas(epsilons[inside]) * (1 + _FLOATING_POINT_MARGIN)
+            found[inside] = np.minimum(1.0, deltas)
+        return found
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon whose delta is at most ``delta``, rounded up by up to 1e-9.
@@ -109,8 +123,8 @@ class ShuffleBound(ABC):
         return smallest_epsilon(fine, delta=delta, upper=upper, lower=lower)
 
     @abstractmethod
-    def _delta(self, epsilon: float) -> float:
-        """Return the bound for 0 <= epsilon < local_epsilon, in exact arithmetic."""
+    def _deltas(self, epsilons: Floats) -> Floats:
+        """Return the bounds for 0 <= epsilon < local_epsilon, in exact arithmetic."""
 
 
 _QUICK_TOLERANCE = 1e-3
