@@ -42,6 +42,7 @@ from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBoun
 from fedhh.accounting.guarantees import NotApplicable, or_infinite
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.binomial import Floats
+from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import falling
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive
@@ -220,18 +221,29 @@ def _best_path(epsilons: Floats, deltas: Floats, *, steps: int, delta: float) ->
 
     Args:
         epsilons: ``(m,)``, ascending, the last one with delta 0.
-        deltas: ``(m,)``, of one step.
+        deltas: ``(m,)``, of one step, falling.
         steps: Steps.
         delta: Target.
     """
+    # Other epsilons are the slope at no event.
+    corners = lower_hull(np.exp(epsilons), deltas)
+    epsilons, deltas = epsilons[corners], deltas[corners]
     target = math.log(delta) + math.log1p(-_ROUNDING)
     with np.errstate(divide="ignore"):
         log_deltas = np.log(deltas)
+        turns = np.log(np.diff(np.exp(epsilons))) - np.log(-np.diff(deltas))
     best, smallest = np.full(steps, epsilons.size - 1), steps * float(epsilons[-1])
     low, high = target - smallest, 0.0
     for _ in range(_ZOOMS):
         starts = np.linspace(low, high, _STARTS)
-        chosen = _slopes(epsilons, log_deltas, starts, steps)
+        chosen = np.empty((steps, _STARTS), dtype=np.intp)
+        log_probability = starts
+        # On the way from P_B to P_0 an event's probability rises, and the epsilons fall.
+        for step in reversed(range(steps)):
+            chosen[step] = np.searchsorted(turns, -log_probability)
+            log_probability = np.logaddexp(
+                epsilons[chosen[step]] + log_probability, log_deltas[chosen[step]]
+            )
         spent = np.cumsum(epsilons[chosen], axis=0)
         paid = np.vstack([np.zeros(_STARTS), spent[:-1]])
         reached = np.logaddexp.reduce(log_deltas[chosen] + paid, axis=0)
@@ -240,18 +252,4 @@ def _best_path(epsilons: Floats, deltas: Floats, *, steps: int, delta: float) ->
         if sums[i] < smallest:
             best, smallest = chosen[:, i], float(sums[i])
         low, high = float(starts[max(i - 1, 0)]), float(starts[min(i + 1, _STARTS - 1)])
-    return best
-
-
-def _slopes(epsilons: Floats, log_deltas: Floats, starts: Floats, steps: int) -> Indices:
-    """Return ``(steps, starts)`` indices of the epsilons that events of ln P_B(A) meet.
-
-    On the way from P_B to P_0 an event's probability rises, and the epsilons fall.
-    """
-    chosen = np.empty((steps, starts.size), dtype=np.intp)
-    log_probability = starts
-    for step in reversed(range(steps)):
-        reached = np.logaddexp(epsilons + log_probability[:, None], log_deltas)
-        chosen[step] = np.argmin(reached, axis=1)
-        log_probability = reached[np.arange(starts.size), chosen[step]]
-    return chosen
+    return np.asarray(corners[best])

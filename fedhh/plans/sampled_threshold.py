@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.plans.base import Plan
 from fedhh.plans.sampled_votes import Floats, SampledVotes
+from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
@@ -253,26 +253,13 @@ def _dominating(bounds: Floats, *, gap: float, first: int) -> PrivacyLossDistrib
     x = np.exp(gap * np.arange(first, last + 1))
     mirrored = 1 - (1 - bounds) / x
     points = np.concatenate([[0.0], 1 / x[::-1], x])
-    corners, heights = _convex_hull(points, np.concatenate([[1.0], mirrored[::-1], bounds]))
+    heights = np.concatenate([[1.0], mirrored[::-1], bounds])
+    corners = lower_hull(points, heights)
     grid = np.exp(gap * np.arange(-last, last + 1))
     nodes = np.concatenate([[0.0], grid])
-    slopes = -np.diff(np.interp(nodes, points[corners], heights)) / np.diff(nodes)
+    slopes = -np.diff(np.interp(nodes, points[corners], heights[corners])) / np.diff(nodes)
     falls = slopes - np.append(slopes[1:], 0.0)
     masses = np.maximum(falls * grid, 0.0)
     low = last - first
     kept = np.append(masses[: low + 1].sum(), masses[low + 1 :])
     return PrivacyLossDistribution(gap=gap, lowest=-first, masses=kept, infinite=float(bounds[-1]))
-
-
-def _convex_hull(x: Floats, y: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the corners of the largest convex function below the points: places and values."""
-    corners: list[int] = []
-    for place in range(len(x)):
-        while len(corners) > 1:
-            a, b = corners[-2:]
-            if (y[b] - y[a]) * (x[place] - x[b]) < (y[place] - y[b]) * (x[b] - x[a]):
-                break
-            corners.pop()
-        corners.append(place)
-    chosen = np.array(corners)
-    return chosen, y[chosen]

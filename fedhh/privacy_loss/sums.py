@@ -253,7 +253,7 @@ def _window(parts: Parts, tilt: float, cut: float) -> tuple[int, int]:
     gap = parts[0][0].gap
     low, high = _span(parts)
     log, _, deviation = _moments(parts, tilt)
-    orders = _ORDERS / max(deviation, gap)
+    orders: Floats = np.asarray(_ORDERS / max(deviation, gap))
     right, left = tilt + orders, tilt - orders
     top = (_logs(parts, right) - math.log(cut)) / right
     bottom = (log - _logs(parts, left) + math.log(_WRAPPED)) / orders

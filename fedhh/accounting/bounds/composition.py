@@ -156,7 +156,7 @@ def curve(bound: ShuffleBound, *, gap: float, points: int, rounding: float = 0.0
         points: Number of positive ones.
         rounding: Relative, by which deltas at negative epsilons are raised.
     """
-    epsilons = np.arange(points + 1) * gap
+    epsilons: Floats = gap * np.arange(points + 1, dtype=np.float64)
     positive = bound.deltas(epsilons)
     negative = (-np.expm1(-epsilons) + np.exp(-epsilons) * positive) * (1 + rounding)
     return falling(np.concatenate([negative[:0:-1], positive]))

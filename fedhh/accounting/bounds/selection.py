@@ -176,7 +176,8 @@ def _telling_sizes(growth: float, smallest: int, largest: int) -> Floats:
         c = members * (growth - 1)
         root = (v + np.sqrt(np.maximum(v * v + u * (v * (c - 1) - u * c), 0))) / u
         near += [np.floor(root), np.floor(root) + 1]
-    return np.unique(np.clip(np.concatenate([*near, [smallest, largest]]), smallest, largest))
+    every = np.concatenate([*near, [smallest, largest]])
+    return np.asarray(np.clip(every, smallest, largest))
 
 
 def dominating_blanket(blankets: Sequence[Blanket]) -> Blanket:
