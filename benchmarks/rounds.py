@@ -31,7 +31,7 @@ from fedhh.questions.reports import VoteQuestion
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import Broadcast, InProcessExecutor
 
 BLOCK = 8_192
 LAYERS = (1, 2, 3, 8)
@@ -82,7 +82,8 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
         yield "gboard, virtual", population, words, question
-        asked = worker.answer(replace(question, counts_only=True), [0]).aggregate
+        counts = Broadcast.to_all(replace(question, counts_only=True))
+        asked = worker.answer(counts, [0])[0].aggregate
         held = asked.tally * (question.cohort.size / asked.num_clients)
         num_reports = question.cohort.size * question.max_items
         oracle = make_oracle(question.channel.oracle, question.domain_size)

@@ -34,7 +34,7 @@ from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import Broadcast, InProcessExecutor, merged
 from fedhh.simulation.ray.actors import RayActors, _ClientActor
 from fedhh.simulation.ray.executor import RayExecutor
 
@@ -126,10 +126,10 @@ class AtOnce:
         self._tally_size = tally_size
 
     def answer(
-        self, question: Any, blocks: Any, progress: Any = None, *, onto: Any = None
-    ) -> Answer:
-        answer = an_answer(len(blocks), self._tally_size)
-        return answer if onto is None else onto.merge(answer)
+        self, broadcast: Any, blocks: Any, progress: Any = None, *, onto: Any = None
+    ) -> list[Answer]:
+        answers = [an_answer(len(blocks), self._tally_size)]
+        return answers if onto is None else merged([onto, answers])
 
 
 @benchmark("merging")
@@ -155,7 +155,7 @@ def merging(num_workers: int = 64, num_nodes: int = 8) -> Rows:
             groups.clear()
             fetched.clear()
             started = time.perf_counter()
-            (answer,) = executor.answer(question)
+            (answer,) = executor.answer(Broadcast.to_all(question))
             seconds.append(time.perf_counter() - started)
             assert answer.aggregate.num_clients == question.cohort.num_blocks
             assert (answer.aggregate.tally == answer.aggregate.tally[0]).all()
@@ -187,7 +187,7 @@ def calls_per_second(executor: RayExecutor, protocol: LdpTrieHH) -> float:
     rates = []
     for _ in range(4):
         before, started = next(count), time.process_time()
-        next(executor.answer(question))
+        executor.answer(Broadcast.to_all(question))
         rates.append((next(count) - before) / (time.process_time() - started))
     RayExecutor._received = received  # type: ignore[method-assign]
     return max(rates)

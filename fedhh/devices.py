@@ -16,7 +16,6 @@ hours, and who answers is the same to the bit wherever it is computed.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -199,52 +198,6 @@ class Devices(TakesSettingsByName):
         """Return the expected share of a cohort whose answers are there by some hour."""
         share = self.share_by(hours) if checked_in is None else checked_in
         return self.eligible * share * (1 - self.dropout)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Presence(ABC):
-    """Who of a round's cohort answers, and how many: the same for any number of workers.
-
-    Attributes:
-        answers: How many of the cohort do.
-    """
-
-    answers: int
-
-    @abstractmethod
-    def is_there(
-        self, clients: npt.NDArray[np.int64], block: int, *, seed: int
-    ) -> npt.NDArray[np.bool_]:
-        """Return ``(n,) bool``: which clients of a block of the cohort answer.
-
-        Args:
-            clients: ``(n,) int64``: their numbers, all of the block's.
-            block: The block's number.
-            seed: The run's seed.
-        """
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckedIn(Presence):
-    """The devices that are there before the round closes.
-
-    Attributes:
-        devices: When devices are there.
-        pass_index: The round's pass; with the layer it addresses the draw.
-        layer: Its layer.
-        share: The curve where the round closes: devices answer whose number is below it.
-    """
-
-    devices: Devices
-    pass_index: int
-    layer: int
-    share: float
-
-    def is_there(
-        self, clients: npt.NDArray[np.int64], block: int, *, seed: int
-    ) -> npt.NDArray[np.bool_]:
-        coins = check_ins(self.devices, self.pass_index, self.layer, clients, block, seed=seed)
-        return np.asarray(coins.is_kept & (coins.place < self.share))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

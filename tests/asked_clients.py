@@ -1,14 +1,18 @@
-"""Who was asked, as a population sees it."""
+"""Who was asked, as a population sees it, and what was answered."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import StoredPopulation
+from fedhh.questions.answer import Answer
 from fedhh.questions.clients import ClientBlock
+from fedhh.questions.question import AnyQuestion
+from fedhh.simulation.executor import Broadcast, Executor, Worker
 
 
 class Recording:
@@ -29,3 +33,16 @@ class Recording:
     def asked(self) -> npt.NDArray[np.int64]:
         """All of them."""
         return np.concatenate(self.blocks)
+
+
+def answered(
+    asked: Executor | Worker, question: AnyQuestion, blocks: Iterable[int] | None = None
+) -> Answer:
+    """Return the answer of a question's whole cohort, or of some of its blocks by a worker."""
+    broadcast = Broadcast.to_all(question)
+    if isinstance(asked, Executor):
+        (answer,) = asked.answer(broadcast)
+    else:
+        every = range(question.cohort.num_blocks)
+        (answer,) = asked.answer(broadcast, every if blocks is None else blocks)
+    return answer

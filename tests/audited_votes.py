@@ -25,6 +25,7 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
 from fedhh.random import Stream, generator
+from fedhh.simulation.executor import Broadcast
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -77,12 +78,13 @@ class AuditedVotes:
         self.values = np.array([*range(first, first + len(words)), names.nothing])
         word = words[holds] if holds < len(words) else None
         self._worker = ClientWorker(_OneHolder(words, num_reports, word), seed=seed)
+        self._broadcast = Broadcast.to_all(self._question)
         self._next_run = 0
 
     def tally(self) -> npt.NDArray[np.int64]:
         """Return the ``(domain_size,)`` votes of another run."""
         run, self._next_run = self._next_run, self._next_run + 1
-        answer = self._worker.answer(self._question, [run])
+        (answer,) = self._worker.answer(self._broadcast, [run])
         return self._question.channel.support(self._question, answer.aggregate)
 
     def differences(self, num_runs: int) -> npt.NDArray[np.float64]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 
-from fedhh.devices import CURVES, CheckedIn, Devices, check_ins
+from fedhh.devices import CURVES, Devices, check_ins
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
 from tests.every import every
@@ -97,19 +96,6 @@ def test_rounds_and_blocks_draw_check_ins_of_their_own():
     (other, *_) = draws(devices, layer=2, blocks=1)
     for each in (second, other):
         assert abs(np.corrcoef(first.place, each.place)[0, 1]) < 0.15
-
-
-def test_a_presence_is_a_value_that_says_the_same_elsewhere():
-    devices = Devices(check_in=CURVE, eligible=0.8, dropout=0.1)
-    presence = CheckedIn(devices=devices, pass_index=1, layer=3, share=0.5, answers=7)
-    copy = pickle.loads(pickle.dumps(presence))
-    assert copy == presence
-    assert hash(copy) == hash(presence)
-    clients = np.arange(300)
-    there = presence.is_there(clients, 4, seed=9)
-    assert np.array_equal(copy.is_there(clients, 4, seed=9), there)
-    drawn = check_ins(devices, 1, 3, clients, 4, seed=9)
-    assert np.array_equal(there, drawn.is_eligible & ~drawn.is_lost & (drawn.place < 0.5))
 
 
 @every(

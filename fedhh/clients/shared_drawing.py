@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from fedhh.clients.joint import JointQuestion, can_join
 from fedhh.plugin_errors import naming_plugins
 from fedhh.questions.answer import Answer
-from fedhh.questions.question import AnyQuestion
-from fedhh.simulation.executor import Executor, Progress
+from fedhh.simulation.executor import Broadcast, Executor, Progress
 
 
 @dataclass(kw_only=True, eq=False)
 class _Asked:
-    """A run's question, and what came of it."""
+    """A run's questions, and what came of it."""
 
-    question: AnyQuestion
+    broadcast: Broadcast
     progress: Progress | None
-    answer: Answer | None = None
+    answers: list[Answer] | None = None
     error: BaseException | None = None
 
     @property
     def is_settled(self) -> bool:
-        return self.answer is not None or self.error is not None
+        return self.answers is not None or self.error is not None
 
 
 class SharedDrawing:
@@ -56,9 +53,9 @@ class SharedDrawing:
         self._turn.notify_all()
         self._turn.release()
 
-    def ask(self, number: int, question: AnyQuestion, progress: Progress | None) -> Answer:
+    def ask(self, number: int, broadcast: Broadcast, progress: Progress | None) -> list[Answer]:
         """Return the answer to a run's question, while the other runs have their turns."""
-        mine = self._asked[number] = _Asked(question=question, progress=progress)
+        mine = self._asked[number] = _Asked(broadcast=broadcast, progress=progress)
         # Whoever finds that all have asked does the asking; the others wake up to their answers.
         while not mine.is_settled:
             waiting = [self._asked[run] for run in sorted(self._running)]
@@ -71,14 +68,13 @@ class SharedDrawing:
         self._asked[number] = None
         if mine.error is not None:
             raise mine.error
-        assert mine.answer is not None
-        return mine.answer
+        assert mine.answers is not None
+        return mine.answers
 
     def _settle(self, questions: Sequence[_Asked]) -> None:
         together: dict[object, list[_Asked]] = {}
         for asked in questions:
-            key = asked.question.cohort if can_join(asked.question) else id(asked)
-            together.setdefault(key, []).append(asked)
+            together.setdefault(asked.broadcast.who, []).append(asked)
         for group in together.values():
             try:
                 # All runs wait: who asks for them must not exit.
@@ -88,8 +84,8 @@ class SharedDrawing:
                 for asked in group:
                     asked.error = error
             else:
-                for asked, answer in zip(group, answers, strict=True):
-                    asked.answer = answer
+                for asked in group:
+                    asked.answers = [answers.pop(0) for _ in asked.broadcast.questions]
 
     def _answers(self, group: Sequence[_Asked]) -> list[Answer]:
         def progress(num_clients: int) -> None:
@@ -97,10 +93,9 @@ class SharedDrawing:
                 if asked.progress is not None:
                     asked.progress(num_clients)
 
-        if len(group) == 1:
-            return [reduce(Answer.merge, self._executor.answer(group[0].question, progress))]
-        joint = JointQuestion(questions=tuple(asked.question for asked in group))
-        return joint.split(reduce(Answer.merge, self._executor.answer(joint, progress)))
+        questions = tuple(each for asked in group for each in asked.broadcast.questions)
+        joint = Broadcast(questions=questions, who=group[0].broadcast.who)
+        return self._executor.answer(joint, progress)
 
 
 class _Run(Executor):
@@ -114,8 +109,8 @@ class _Run(Executor):
         self._shared.begin()
         return self
 
-    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
-        yield self._shared.ask(self._number, question, progress)
+    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> list[Answer]:
+        return self._shared.ask(self._number, broadcast, progress)
 
     def close(self) -> None:
         self._shared.end(self._number)

@@ -14,6 +14,7 @@ from fedhh.questions.cohort import Cohort
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
+from fedhh.simulation.executor import Broadcast
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
@@ -49,4 +50,4 @@ def warm_up() -> None:
     )
     worker = ClientWorker(population, seed=0)
     for asked in (question, replace(question, counts_only=True)):
-        worker.answer(asked, [0])
+        worker.answer(Broadcast.to_all(asked), [0])

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from fedhh.clients.joint import JointAnswering, JointQuestion
-from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import Population
-from fedhh.questions.answer import Answer
+from fedhh.questions.answer import Answer, Counted
 from fedhh.questions.channel import Answering, Channel
-from fedhh.questions.cohort import Cohort
+from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import Aggregate, AnyQuestion, Messages
-from fedhh.simulation.executor import Progress
+from fedhh.questions.question import AnyQuestion
+from fedhh.simulation.executor import Broadcast, Progress
 
 _MESSAGES_AT_ONCE = 64
 """Blocks whose messages are held one by one."""
@@ -41,14 +36,14 @@ class ClientWorker:
         self._population = population
         self._counts = counts
         self._seed = seed
+        self._order = population.order(seed=seed)
         self._words = WordMatcher(population.lexicon)
-        self._question: AnyQuestion | JointQuestion | None = None
-        self._answering: Answering | JointAnswering | None = None
-        self._order = ClientOrder(population, seed=seed)
+        self._broadcast: Broadcast | None = None
+        self._answering: list[Answering] = []
 
     def __getstate__(self) -> dict[str, Any]:
         # What is made of the population's words stays here: each node makes it of its own.
-        return {**self.__dict__, "_words": None, "_question": None, "_answering": None}
+        return {**self.__dict__, "_words": None, "_broadcast": None, "_answering": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -56,84 +51,82 @@ class ClientWorker:
 
     def answer(
         self,
-        question: AnyQuestion | JointQuestion,
+        broadcast: Broadcast,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
-        onto: Answer | None = None,
-    ) -> Answer:
-        """Return the merged answer of some blocks of the question's cohort.
-
-        Args:
-            question: The broadcast.
-            blocks: Numbers of the blocks to answer for.
-            progress: Called with the number of clients after each block.
-            onto: An earlier answer to the question, see `fedhh.simulation.executor.Worker`.
-        """
-        answering = self._answering_of(question)
-        before = onto or Answer(aggregate=Aggregate.empty(question.tally_size))
-        tally = before.aggregate.tally
-        reports, clients_asked = before.aggregate.num_reports, before.aggregate.num_clients
-        diagnostics = before.diagnostics
-        messages = [before.aggregate.messages]
-        # In a fresh order a client may answer again, and one that is not there is not drawn.
-        counter = None
-        is_whole = question.cohort.presence is None and self._order.is_their_own(question.cohort)
-        if self._counts and is_whole:
-            counter = self._population.counter(diagnostics.counted)
-        for block in blocks:
-            clients = self._who_answers(question.cohort, block)
-            if not len(clients):
-                continue
-            rows = self._population.block(clients)
-            if counter is not None:
-                counter.add(rows)
-            counts = answering.add_block(rows, block, tally)
-            reports += counts.num_reports
-            clients_asked += len(clients) - counts.num_lost
-            messages.append(counts.messages)
-            if len(messages) > _MESSAGES_AT_ONCE:
-                messages = [_merged(question, messages)]
-            diagnostics = replace(
-                diagnostics,
-                num_dummies=diagnostics.num_dummies + counts.num_dummies,
-                num_clients_with_items=diagnostics.num_clients_with_items
-                + counts.num_clients_with_items,
+        onto: list[Answer] | None = None,
+    ) -> list[Answer]:
+        """Return the merged answers of some blocks, see `fedhh.simulation.executor.Worker`."""
+        before = onto or broadcast.unanswered
+        sums = [
+            _Sum(question, answering, answer)
+            for question, answering, answer in zip(
+                broadcast.questions, self._answering_of(broadcast), before, strict=True
             )
+        ]
+        who = broadcast.who
+        counter = None
+        # In a fresh order a client may answer again, and one that is not there is not drawn.
+        if self._counts and who.devices is None and self._order.is_their_own(who.cohort):
+            counter = self._population.counter(before[0].diagnostics.counted)
+        for block in blocks:
+            clients = who.clients(self._order, block)
+            if len(clients):
+                rows = self._population.block(clients)
+                if counter is not None:
+                    counter.add(rows)
+                for each in sums:
+                    each.add(rows, block)
             if progress is not None:
-                progress(len(clients))
-        aggregate = Aggregate(
-            tally=tally,
-            num_reports=reports,
-            num_clients=clients_asked,
-            messages=_merged(question, messages),
-        )
-        if counter is not None:
-            diagnostics = replace(diagnostics, counted=counter.counted)
-        return Answer(aggregate=aggregate, diagnostics=diagnostics)
+                progress(who.cohort.size_of(block))
+        counted = before[0].diagnostics.counted if counter is None else counter.counted
+        return [each.answer(counted) for each in sums]
 
-    def _answering_of(self, question: AnyQuestion | JointQuestion) -> Answering | JointAnswering:
-        if self._question is not question or self._answering is None:
-            self._question = question
-            if isinstance(question, JointQuestion):
-                each = [Answering(one, self._words, self._seed) for one in question.questions]
-                self._answering = JointAnswering(question, each)
-            else:
-                self._answering = Answering(question, self._words, self._seed)
+    def _answering_of(self, broadcast: Broadcast) -> list[Answering]:
+        if self._broadcast is not broadcast:
+            self._broadcast = broadcast
+            self._answering = [
+                Answering(question, self._words, self._seed) for question in broadcast.questions
+            ]
         return self._answering
 
-    def _who_answers(self, cohort: Cohort, block: int) -> npt.NDArray[np.int64]:
-        """Return ``(n,) int64``: the numbers of a block's clients that answer."""
-        clients = self._order.clients(cohort, block)
-        if cohort.presence is None:
-            return clients
-        return clients[cohort.presence.is_there(clients, block, seed=self._seed)]
 
+class _Sum:
+    """The answer to one question, to which blocks are added."""
 
-def _merged(
-    question: AnyQuestion | JointQuestion, messages: Sequence[Messages | None]
-) -> Messages | None:
-    if isinstance(question, JointQuestion):
-        return None
-    channel: Channel = question.channel
-    return channel.merged(question, messages)
+    def __init__(self, question: AnyQuestion, answering: Answering, onto: Answer) -> None:
+        self._question, self._answering = question, answering
+        self._aggregate, self._diagnostics = onto.aggregate, onto.diagnostics
+        self._messages = [onto.aggregate.messages]
+
+    def add(self, rows: ClientBlock, block: int) -> None:
+        """Add a block's reports."""
+        before, known = self._aggregate, self._diagnostics
+        sent = self._answering.add_block(rows, block, before.tally)
+        self._messages.append(sent.messages)
+        if len(self._messages) > _MESSAGES_AT_ONCE:
+            self._messages = [self._channel.merged(self._question, self._messages)]
+        self._aggregate = replace(
+            before,
+            num_reports=before.num_reports + sent.num_reports,
+            num_clients=before.num_clients + len(rows.clients) - sent.num_lost,
+        )
+        self._diagnostics = replace(
+            known,
+            num_dummies=known.num_dummies + sent.num_dummies,
+            num_clients_with_items=known.num_clients_with_items + sent.num_clients_with_items,
+        )
+
+    def answer(self, counted: Counted | None) -> Answer:
+        """Return it, with what the clients were counted to hold."""
+        messages = self._channel.merged(self._question, self._messages)
+        return Answer(
+            aggregate=replace(self._aggregate, messages=messages),
+            diagnostics=replace(self._diagnostics, counted=counted),
+        )
+
+    @property
+    def _channel(self) -> Channel:
+        channel: Channel = self._question.channel
+        return channel

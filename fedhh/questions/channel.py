@@ -124,6 +124,19 @@ class Channel(ABC):
         """Whether noise-free counts of some clients can stand for those of more."""
         return False
 
+    def scale(
+        self, question: AnyQuestion, counts: Tally, drawn: int, num_clients: int
+    ) -> tuple[Tally, int]:
+        """Return the noise-free counts of so many clients from those of some, and their dummies.
+
+        Args:
+            question: The broadcast.
+            counts: ``(counts_size,) int64``: of those that were drawn.
+            drawn: How many they are.
+            num_clients: How many they stand for.
+        """
+        raise NotImplementedError
+
     def nanoseconds_saved(self, num_reports: int) -> float:
         """Return about what sampling saves, for channels that can."""
         return 0.0

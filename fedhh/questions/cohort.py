@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from fedhh.devices import Presence
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,14 +14,11 @@ class Cohort:
         size: How many clients.
         redraw: None for cohorts that share one order, and so never overlap; otherwise the number
             of a fresh order of all clients, in which a client may have served before.
-        presence: Who of them answers; all if None. A server asks without it: who is there, the
-            simulation adds on the clients' side.
     """
 
     start: int
     size: int
     redraw: int | None = None
-    presence: Presence | None = field(default=None, repr=False)
 
     @property
     def block_size(self) -> int:
@@ -39,6 +34,10 @@ class Cohort:
         """Return the positions of one block."""
         start = self.start + index * self.block_size
         return slice(start, min(start + self.block_size, self.start + self.size))
+
+    def size_of(self, index: int) -> int:
+        """Return how many clients one block has."""
+        return min(self.block_size, self.size - index * self.block_size)
 
 
 NOBODY = Cohort(start=0, size=0)

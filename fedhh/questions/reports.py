@@ -196,6 +196,17 @@ class Reports(Channel):
     def can_scale(self) -> bool:
         return self.can_sample and self._counts_values and self.nothing is not None
 
+    def scale(
+        self, question: AnyQuestion, counts: Tally, drawn: int, num_clients: int
+    ) -> tuple[Tally, int]:
+        assert self.nothing is not None
+        scaled = np.rint(counts * (num_clients / drawn)).astype(np.int64)
+        if question.pad:
+            # Whoever answers sends exactly B reports, so the dummies make up for rounding.
+            real = int(scaled.sum() - scaled[self.nothing])
+            scaled[self.nothing] = max(num_clients * question.max_items - real, 0)
+        return scaled, int(scaled[self.nothing])
+
     def nanoseconds_saved(self, num_reports: int) -> float:
         from fedhh.oracles.sampling import nanoseconds_saved
 

@@ -1,16 +1,53 @@
-"""Executors: how a question reaches every block of its cohort; first of all in process."""
+"""Executors: how questions reach every block of those who answer; first of all in process."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from fedhh.questions.answer import Answer
+from fedhh.questions.cohort import Cohort
+from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.simulation.roster import RoundRoster
 
 Progress = Callable[[int], None]
-"""Called with a number of clients that have just answered."""
+"""Called with a number of a cohort's clients that have just been worked off, there or not."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Broadcast:
+    """Questions to the same clients, who are drawn once to answer all of them.
+
+    A simulator's way: each question is answered as if it were alone, since randomness is addressed
+    by pass, layer and block, and nothing of one answer reaches another.
+
+    Attributes:
+        questions: The questions, of one run each.
+        who: Who answers them.
+    """
+
+    questions: tuple[AnyQuestion, ...]
+    who: RoundRoster
+
+    @classmethod
+    def to_all(cls, question: AnyQuestion) -> Broadcast:
+        """Return a question to its whole cohort."""
+        return cls(questions=(question,), who=RoundRoster(cohort=question.cohort))
+
+    @property
+    def cohort(self) -> Cohort:
+        """Whose blocks are worked off."""
+        return self.who.cohort
+
+    @property
+    def unanswered(self) -> list[Answer]:
+        """The answers of nobody."""
+        sizes = (question.tally_size for question in self.questions)
+        return [Answer(aggregate=Aggregate.empty(size)) for size in sizes]
 
 
 class Worker(Protocol):
@@ -18,20 +55,20 @@ class Worker(Protocol):
 
     def answer(
         self,
-        question: Any,
+        broadcast: Any,
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
-        onto: Answer | None = None,
-    ) -> Answer:
-        """Return the merged answer of some blocks of the question's cohort.
+        onto: list[Answer] | None = None,
+    ) -> list[Answer]:
+        """Return the merged answers of some blocks of a cohort, one to each question.
 
         Args:
-            question: The broadcast.
+            broadcast: What is asked: a `Broadcast`, or whatever else has a cohort.
             blocks: Numbers of the blocks to answer for.
-            progress: Called with the number of clients after each block.
-            onto: An earlier answer of this worker to the question, which is used up: the result is
-                that of its blocks, too. Large arrays are then made once a round.
+            progress: Called after each block.
+            onto: Earlier answers of this worker, which are used up: the result is that of their
+                blocks, too. Large arrays are then made once a round.
         """
 
 
@@ -39,8 +76,8 @@ class Executor(ABC):
     """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
-    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
-        """Yield answers that together cover every block of the cohort once, in any order."""
+    def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
+        """Return the answers of every block of the cohort, each once, one to each question."""
 
     @abstractmethod
     def close(self) -> None:
@@ -64,8 +101,13 @@ class InProcessExecutor(Executor):
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
-        yield self._worker.answer(question, range(question.cohort.num_blocks), progress)
+    def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
+        return self._worker.answer(broadcast, range(broadcast.cohort.num_blocks), progress)
 
     def close(self) -> None:
         pass
+
+
+def merged(parts: Iterable[list[Answer]]) -> list[Answer]:
+    """Return the answers to each question of several parts of a cohort."""
+    return [reduce(Answer.merge, each) for each in zip(*parts, strict=True)]

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.questions.answer import Answer
 from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.simulation.executor import Executor, InProcessExecutor, Progress
+from fedhh.simulation.executor import Broadcast, Executor, InProcessExecutor, Progress, merged
 from fedhh.testing.checks import expect
 from fedhh.words.lexicon import Lexicon
 
@@ -160,7 +160,7 @@ def run_rounds(
     """
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
-        answer = reduce(Answer.merge, executor.answer(question))
+        (answer,) = executor.answer(Broadcast.to_all(question))
         before, state = state, protocol.finish_round(state, question, answer.aggregate)
         yield Round(before=before, question=question, aggregate=answer.aggregate, after=state)
         if between is not None:
@@ -174,10 +174,13 @@ class GroupedExecutor(InProcessExecutor):
         super().__init__(worker)
         self._num_groups = num_groups
 
-    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
-        groups = min(self._num_groups, question.cohort.num_blocks)
-        for index in reversed(range(groups)):
-            yield self._worker.answer(question, range(index, question.cohort.num_blocks, groups))
+    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> list[Answer]:
+        num_blocks = broadcast.cohort.num_blocks
+        groups = min(self._num_groups, num_blocks)
+        return merged(
+            self._worker.answer(broadcast, range(index, num_blocks, groups))
+            for index in reversed(range(groups))
+        )
 
 
 class Poison:
@@ -193,6 +196,6 @@ class Poison:
 class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
-    def answer(self, question: AnyQuestion, progress: Progress | None = None) -> Iterator[Answer]:
-        for answer in super().answer(question, progress):
-            yield replace(answer, diagnostics=Poison())  # type: ignore[arg-type]
+    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> list[Answer]:
+        answers = super().answer(broadcast, progress)
+        return [replace(each, diagnostics=Poison()) for each in answers]  # type: ignore[arg-type]

@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients import order
-from fedhh.clients.order import LARGEST_SHUFFLED
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation import roster
+from fedhh.simulation.roster import LARGEST_SHUFFLED
 from fedhh.testing import LETTERS
 from fedhh.words.lexicon import Lexicon
+from tests.asked_clients import answered
 from tests.thinned import thinned
 
 
@@ -47,7 +48,7 @@ def asked(
     protocol = LdpTrieHH(alphabet=LETTERS, clients_per_layer=1, depth=1, oracle="oue")
     question = replace(protocol.next_question(protocol.initialize()), cohort=cohort)
     population.asked.clear()
-    ClientWorker(population, seed=seed).answer(question, blocks or range(cohort.num_blocks))
+    answered(ClientWorker(population, seed=seed), question, blocks or range(cohort.num_blocks))
     return np.concatenate(population.asked)
 
 
@@ -80,7 +81,7 @@ def test_a_billion_clients_are_asked_in_a_random_order_that_takes_no_memory():
 def test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once(
     monkeypatch, largest, beyond
 ):
-    monkeypatch.setattr(order, "LARGEST_SHUFFLED", largest)
+    monkeypatch.setattr(roster, "LARGEST_SHUFFLED", largest)
     num_clients = largest + beyond
     clients = asked(Listening(num_clients), COHORT)
     assert len(np.unique(clients)) == 20_000

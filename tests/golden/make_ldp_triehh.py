@@ -7,16 +7,15 @@ meant to change, and review the difference: ``python -m tests.golden.make_ldp_tr
 from __future__ import annotations
 
 import json
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
+from tests.asked_clients import answered
 
 FILE = Path(__file__).with_name("ldp_triehh.json")
 SETTINGS = {
@@ -31,7 +30,7 @@ def main() -> None:
     executor = InProcessExecutor(ClientWorker(small_population(2_000), seed=1))
     state, rounds = protocol.initialize(), []
     while (question := protocol.next_question(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+        aggregate = answered(executor, question).aggregate
         rounds.append(
             {
                 "pass": question.pass_index,

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import PER_REPORT, Fidelity
-from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
+from tests.asked_clients import answered
 
 GOLDEN = json.loads(Path(__file__).with_name("ldp_triehh.json").read_text())
 
@@ -32,10 +30,9 @@ PEM = Pem(**COMMON, length=4, oracle="cms", num_hashes=2, hash_seed=5)
 
 def tallies(protocol, population):
     worker = InProcessExecutor(ClientWorker(population, seed=1))
-    executor = Fidelity(name=PER_REPORT).wrap(worker, seed=1)
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+        aggregate = answered(worker, question).aggregate
         yield aggregate.tally
         state = protocol.finish_round(state, question, aggregate)
 

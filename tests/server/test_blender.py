@@ -18,7 +18,7 @@ from fedhh.testing import LETTERS
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
-from tests.asked_clients import Recording
+from tests.asked_clients import Recording, answered
 from tests.zipf_words import final_state, six_letter_words
 
 SMALL = Blender(
@@ -50,7 +50,7 @@ def test_groups_are_disjoint_and_cover_the_cohort():
 def test_plain_words_are_the_histogram_of_what_clients_hold(population):
     question = replace(SMALL, head_items=100, length=5).next_question(SMALL.initialize())
     clients = Recording(population)
-    answer = ClientWorker(clients, seed=1).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(clients, seed=1), question)
     expected = words_held(population, population.block(clients.asked), 5)
     messages = answer.aggregate.messages
     got: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def test_a_client_contributes_no_more_words_than_asked_for():
     protocol = replace(SMALL, clients_per_layer=500, head_items=1)
     for sampler, expected in (("greedy", {2: 125}), ("random", None)):
         question = replace(protocol, sampler=sampler).next_question(protocol.initialize())
-        messages = ClientWorker(population, seed=0).answer(question, range(1)).aggregate.messages
+        messages = answered(ClientWorker(population, seed=0), question, range(1)).aggregate.messages
         counts = {int(row[0]): int(row[-1]) for row in messages}
         assert sum(counts.values()) == 125
         if expected is None:
@@ -90,7 +90,7 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
     protocol = replace(SMALL, opt_in_epsilon=100.0, head_items=100, max_words=10_000)
     question = protocol.next_question(protocol.initialize())
     clients = Recording(population)
-    answer = ClientWorker(clients, seed=1).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(clients, seed=1), question)
     state = protocol.finish_round(protocol.initialize(), question, answer.aggregate)
     expected = words_held(population, population.block(clients.asked), 6)
     listed = protocol.symbols.decode(state.own.head)
@@ -179,9 +179,7 @@ def test_only_who_opted_in_is_asked_for_plain_words(population):
     oracles = []
     for _ in range(3):
         question = SMALL.next_question(state)
-        answer = ClientWorker(population, seed=0).answer(
-            question, range(question.cohort.num_blocks)
-        )
+        answer = answered(ClientWorker(population, seed=0), question)
         state = SMALL.finish_round(state, question, answer.aggregate)
         oracles.append((question.local_epsilon, question.cohort.start, question.pad))
     assert oracles == [(math.inf, 0, True), (math.inf, 1_500, True), (8.0, 3_000, True)]
@@ -189,9 +187,7 @@ def test_only_who_opted_in_is_asked_for_plain_words(population):
     state, pads = unpadded.initialize(), []
     for _ in range(3):
         question = unpadded.next_question(state)
-        answer = ClientWorker(population, seed=0).answer(
-            question, range(question.cohort.num_blocks)
-        )
+        answer = answered(ClientWorker(population, seed=0), question)
         state = unpadded.finish_round(state, question, answer.aggregate)
         pads.append(question.pad)
     # How many words a client holds is for nobody but the curator; the others chose not to hide it.

@@ -16,7 +16,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
-from tests.asked_clients import Recording
+from tests.asked_clients import Recording, answered
 from tests.every import every
 from tests.reference import trie_hh_without_noise
 from tests.zipf_words import final_state
@@ -162,7 +162,7 @@ def _last_trie(protocol: LdpTrieHH, population: StoredPopulation) -> np.ndarray:
     """Return the codes of the candidates with most votes in the last layer."""
     *_, before, _ = rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0)))
     question = protocol.next_question(before.state)
-    answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(population, seed=0), question)
     return question.names.trie.spell(
         np.flatnonzero(question.votes(answer.aggregate)[: question.names.num_extensions] > 50)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,13 +12,13 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.sentences import noticed
-from fedhh.questions.answer import Answer
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
+from tests.asked_clients import answered
 
 # Clients hold fewer prefixes than they may contribute, so that honest children exceed no parent.
 SHARED = {
@@ -41,7 +40,7 @@ def exceeding(protocol, population, fake_votes):
     executor = InProcessExecutor(ClientWorker(population, seed=1))
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
-        aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+        aggregate = answered(executor, question).aggregate
         tally = aggregate.tally.copy()
         if (place := fake_votes(question, state)) is not None:
             tally[place] += FAKE_VOTES
@@ -93,7 +92,7 @@ def test_shares_are_those_of_the_tries_last_level(population):
     executor = InProcessExecutor(ClientWorker(population, seed=1))
     state = protocol.initialize()
     question = protocol.next_question(state)
-    aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+    aggregate = answered(executor, question).aggregate
     state = protocol.finish_round(state, question, aggregate)
     kept = state.own.trie.levels[-1]
     assert (kept % question.names.trie.alphabet_size != END).all()

@@ -14,6 +14,7 @@ from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
+from tests.asked_clients import answered
 from tests.every import every
 from tests.zipf_words import everybody_holds, final_state, recall_of_top, six_letter_words
 
@@ -32,7 +33,7 @@ def test_without_noise_tables_hold_the_bits_of_both_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=1)
     question = protocol.next_question(protocol.initialize())
     population = everybody_holds(["abcd"], 3_000)
-    answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(population, seed=0), question)
     words, tables = question.channel.split(answer.aggregate.tally)
     _, by_cohort = question.channel.words.split(words)
     assert by_cohort.sum() == tables.sum() == 3_000
@@ -52,7 +53,7 @@ def test_dummies_are_random_strings_and_ngrams():
     protocol = replace(SMALL, local_epsilon=240.0, clients_per_layer=3_000, max_items=4)
     question = protocol.next_question(protocol.initialize())
     population = everybody_holds(["abcd"], 3_000)
-    answer = ClientWorker(population, seed=0).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(population, seed=0), question)
     assert answer.aggregate.num_reports == 12_000
     assert answer.diagnostics.num_dummies == 9_000
     _, tables = question.channel.split(answer.aggregate.tally)

@@ -25,6 +25,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.testing.statistics import distribution_p_value
 from fedhh.validation import InputError, RunFailedError
 from fedhh.words.trie import PrefixTrie
+from tests.asked_clients import answered
 from tests.audited_run import audit_run
 from tests.questions_of_each_kind import sending
 from tests.thinned import thinned
@@ -85,10 +86,8 @@ def test_sums_modulo_m_follow_their_exact_distribution(name):
     drawn, known = [], []
     for seed in range(8):
         worker = ClientWorker(small_population(CLIENTS), seed=seed)
-        aggregate = worker.answer(question, range(question.cohort.num_blocks)).aggregate
-        silent = worker.answer(
-            sending(question, noise=noise_of(name, 0.05)), range(question.cohort.num_blocks)
-        ).aggregate
+        aggregate = answered(worker, question).aggregate
+        silent = answered(worker, sending(question, noise=noise_of(name, 0.05))).aggregate
         # At this little noise hardly any sum has any, and none of more than one.
         drawn.append(question.votes(aggregate))
         known.append(silent.tally[: question.num_candidates])
@@ -320,7 +319,7 @@ def test_an_audit_of_votes_refutes_half_the_noise(name):
 
     def audited(std: float) -> float:
         asked = sending(question, noise=noise_of(name, std))
-        sums = asked.votes(worker.answer(asked, range(question.cohort.num_blocks)).aggregate)
+        sums = asked.votes(answered(worker, asked).aggregate)
         sums = sums[np.abs(sums) < 40]
         # Of two candidates, a client holds the first, or the second.
         noise = sums[: len(sums) // 4 * 4].reshape(2, 2, -1)

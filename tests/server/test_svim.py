@@ -11,7 +11,6 @@ import pytest
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.questions.cohort import Cohort
@@ -27,12 +26,14 @@ from fedhh.server.padded_sampling import (
 )
 from fedhh.server.rappor import Rappor
 from fedhh.server.svim import Svim
+from fedhh.simulation.fidelity import Fidelity
 from fedhh.testing.statistics import follows_distribution
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
+from tests.asked_clients import answered
 from tests.every import every
 
 WORDS = ("a", "ab", "b", "bb")
@@ -66,7 +67,7 @@ def drawn(question, sets):
     """Return how many clients draw each value."""
     worker = ClientWorker(population_of(sets), seed=5)
     asked = replace(question, counts_only=True)
-    return worker.answer(asked, range(question.cohort.num_blocks)).aggregate.tally
+    return answered(worker, asked).aggregate.tally
 
 
 def value_distribution(held, padded, num_candidates):
@@ -201,9 +202,7 @@ def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     population = population_of([(0,)] * 300 + [()] * 200)
     estimates = []
     for seed in range(120):
-        answer = ClientWorker(population, seed=seed).answer(
-            question, range(question.cohort.num_blocks)
-        )
+        answer = answered(ClientWorker(population, seed=seed), question)
         counts = sample_counts(question, answer.aggregate)
         estimates.append(counts.estimate[0])
     spread = float(counts.variance[0])
@@ -260,7 +259,7 @@ def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
     size = 4_000
     question = question_of(size=size, padded_size=1, epsilon=2.0, oracle="pgr")
     population = population_of([(0,)] * 3_000 + [(3,)] * 1_000)
-    answer = ClientWorker(population, seed=1).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(population, seed=1), question)
     assert question.tally_size > question.domain_size
     counts = sample_counts(question, answer.aggregate)
     error = counts.estimate - [3_000, 0, 0, 1_000]

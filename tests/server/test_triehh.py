@@ -19,7 +19,7 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, follows_distribution
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
-from tests.asked_clients import Recording
+from tests.asked_clients import Recording, answered
 from tests.zipf_words import final_state
 
 SMALL = TrieHH(alphabet=LETTERS, clients_per_layer=2_000, threshold=10, depth=6)
@@ -172,7 +172,7 @@ def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
     protocol = TrieHH(alphabet=LETTERS, clients_per_layer=80, threshold=4, depth=3)
     clients = Recording(population)
     question = protocol.next_question(protocol.initialize())
-    answer = ClientWorker(clients, seed=5).answer(question, range(question.cohort.num_blocks))
+    answer = answered(ClientWorker(clients, seed=5), question)
     assert len(clients.asked) == 80
     words = [population.lexicon.words[w] for w in population.block(clients.asked).word_ids]
     expected = Counter(word[0] for word in words)

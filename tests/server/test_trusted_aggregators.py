@@ -24,7 +24,7 @@ from fedhh.server.tee_histogram import publish
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
-from tests.asked_clients import Recording
+from tests.asked_clients import Recording, answered
 from tests.every import every
 from tests.plans.releases_enumerated import laplace_cdf
 from tests.thinned import thinned
@@ -44,7 +44,7 @@ def asked(protocol, population, seed=1):
     settled = protocol.settle(num_clients=population.num_clients, seed=seed)
     question = settled.next_question(settled.initialize())
     worker = ClientWorker(population, seed=seed)
-    return settled, question, worker.answer(question, range(question.cohort.num_blocks)).aggregate
+    return settled, question, answered(worker, question).aggregate
 
 
 def two_words(num_clients: int):
@@ -105,7 +105,7 @@ def test_later_rounds_leave_out_what_was_found():
     asked_in = []
     while (question := protocol.next_question(state)) is not None:
         clients = Recording(population)
-        answer = ClientWorker(clients, seed=4).answer(question, range(question.cohort.num_blocks))
+        answer = answered(ClientWorker(clients, seed=4), question)
         before = set(protocol.discoveries(state).words)
         sent = protocol.symbols.decode(answer.aggregate.messages[:, :6].astype(np.uint16))
         assert before.isdisjoint(sent)

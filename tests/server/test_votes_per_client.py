@@ -14,13 +14,11 @@ from fedhh.accounting.bounds.clones import Clones
 from fedhh.accounting.bounds.composition import disjoint_epsilon
 from fedhh.accounting.bounds.selection import subset_selection_blanket
 from fedhh.accounting.run_guarantees import LINKED
-from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import EXACT_TALLY, Fidelity
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.fidelity import EXACT_TALLY, Fidelity
 from fedhh.testing import LETTERS
 from fedhh.validation import InputError
 from fedhh.words.known_words import named_list
@@ -141,8 +139,5 @@ def test_what_has_no_known_distribution_is_refused(population):
     with pytest.raises(InputError, match="use ss or grr"):
         replace(SMALL, oracle="oue")
     settled = SMALL.settle(num_clients=population.num_clients, seed=0)
-    executor = Fidelity(name=EXACT_TALLY).wrap(
-        InProcessExecutor(ClientWorker(population, seed=0)), seed=0
-    )
     with pytest.raises(InputError, match="exact-tally"):
-        list(executor.answer(settled.next_question(settled.initialize())))
+        Fidelity(name=EXACT_TALLY).check(settled)

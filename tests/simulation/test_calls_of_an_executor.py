@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from functools import reduce
 
 import pytest
 
@@ -17,7 +16,7 @@ from fedhh.questions.answer import Answer
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.executor import Executor, InProcessExecutor, merged
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
 from tests.simulation.same_states import assert_same
@@ -120,8 +119,8 @@ class Actors:
         self.all.append(self.clients[index])
         self.held[index] = self.clients[index].hold.remote(self._worker)
 
-    def merge(self, answers: Sequence[tuple[int, Part]]) -> Answer:
-        return reduce(Answer.merge, (answer.result() for _, answer in answers))  # type: ignore[arg-type,return-value]
+    def merge(self, answers: Sequence[tuple[int, Part]]) -> list[Answer]:
+        return merged(answer.result() for _, answer in answers)  # type: ignore[misc]
 
     def close(self) -> None: ...
 
@@ -218,7 +217,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
 
 
 def test_answers_that_count_a_client_twice_end_the_run(monkeypatch: pytest.MonkeyPatch):
-    twice = lambda self, answers: Answer.merge(answers[0][1].result(), answers[0][1].result())  # noqa: E731
+    twice = lambda self, answers: merged([answers[0][1].result()] * 2)  # noqa: E731
     monkeypatch.setattr(Actors, "merge", twice)
     with pytest.raises(RuntimeError, match="Expected answers of"):
         last_state(executor_on(Actors(3)))
@@ -226,7 +225,7 @@ def test_answers_that_count_a_client_twice_end_the_run(monkeypatch: pytest.Monke
 
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, question, blocks, progress=None, *, onto=None):
+        def answer(self, broadcast, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
     actors = Actors(1)

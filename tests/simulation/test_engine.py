@@ -63,9 +63,9 @@ class Listening(InProcessExecutor):
         super().__init__(ClientWorker(POPULATION, seed=1))
         self.heard = []
 
-    def answer(self, question, progress=None):
-        self.heard.append(question)
-        return super().answer(question, progress)
+    def answer(self, broadcast, progress=None):
+        self.heard += broadcast.questions
+        return super().answer(broadcast, progress)
 
 
 EXCEEDS = {

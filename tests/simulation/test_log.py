@@ -34,9 +34,9 @@ class Counting(InProcessExecutor):
         super().__init__(ClientWorker(POPULATION, seed=3))
         self.asked = 0
 
-    def answer(self, question, progress=None):
+    def answer(self, broadcast, progress=None):
         self.asked += 1
-        yield from super().answer(question, progress)
+        return super().answer(broadcast, progress)
 
 
 def write(log: Log, protocol) -> list:

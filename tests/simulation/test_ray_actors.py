@@ -18,6 +18,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.testing import LETTERS, small_population
+from tests.asked_clients import answered
 
 ray = pytest.importorskip("ray")
 
@@ -72,7 +73,7 @@ def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_o
         first = list(actors.clients)
         executor = RayExecutor(worker(), actors=actors)
         question = PROTOCOL.next_question(PROTOCOL.initialize())
-        list(executor.answer(question))
+        answered(executor, question)
         replaced = [a is not b for a, b in zip(first, executor.clients, strict=True)]
         found = estimates(executor)
         assert actors.clients == []  # which the executor closed
@@ -97,5 +98,5 @@ def test_a_warm_up_loads_the_kernels_of_real_answers(monkeypatch):
     assert len(warmed_up) == 2
     question = PROTOCOL.next_question(PROTOCOL.initialize())
     for asked in (question, replace(question, counts_only=True)):
-        worker().answer(asked, [0])
+        answered(worker(), asked, [0])
     assert seen == warmed_up

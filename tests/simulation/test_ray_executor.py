@@ -9,27 +9,28 @@ import types
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from functools import reduce
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fedhh.adversary import FakeGroup
-from fedhh.clients.adversary.executor import AdversaryExecutor
-from fedhh.clients.attendance import AttendanceExecutor
-from fedhh.clients.exact_tally import ExactTallyExecutor
+from fedhh.clients.fakes import Fakes
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
-from fedhh.questions.answer import Answer
+from fedhh.protocol import AnyProtocol
 from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
 from fedhh.server.trie_layers import TrieState
-from fedhh.simulation.engine import rounds
+from fedhh.simulation.engine import Round, rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.fidelity import EXACT_TALLY, Fidelity
+from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
+from tests.asked_clients import answered
 from tests.conftest import RAY_CORES, join_shared_ray
 from tests.simulation.same_states import assert_same
 
@@ -81,6 +82,21 @@ def last_state(executor: Executor) -> TrieState:
     return last.state
 
 
+def here_and_there(
+    protocol: AnyProtocol,
+    there: RayExecutor,
+    groups: tuple[FakeGroup, ...] = (),
+    *,
+    devices: Devices | None = None,
+    **options: Any,
+) -> list[Round[Any]]:
+    """Return the first round of a protocol, asked in this process and through actors."""
+    population = small_population(6_000)
+    roster = Roster(population.order(seed=9), devices=devices, fakes=groups)
+    here = InProcessExecutor(ClientWorker(population, seed=9))
+    return [next(rounds(protocol, way, roster=roster, **options)) for way in (here, there)]
+
+
 @pytest.fixture(scope="class")
 def three_workers(end_of_ray: None) -> Iterator[RayExecutor]:
     """Three actors for several runs: an actor takes longer to start than a small run."""
@@ -102,15 +118,9 @@ class TestThreeWorkers:
         self,
         three_workers: RayExecutor,
     ):
-        in_process = InProcessExecutor(ClientWorker(small_population(6_000), seed=9))
         for protocol in (PROTOCOL, SFP):
-            question = protocol.next_question(protocol.initialize())
-            here, there = (
-                ExactTallyExecutor(executor, seed=9, always=True)
-                for executor in (in_process, three_workers)
-            )
-            (expected,) = here.answer(question)
-            (answer,) = there.answer(question)
+            at_once = Fidelity(name=EXACT_TALLY)
+            expected, answer = here_and_there(protocol, three_workers, fidelity=at_once)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
 
@@ -118,17 +128,9 @@ class TestThreeWorkers:
         self,
         three_workers: RayExecutor,
     ):
-        population = small_population(6_000)
         devices = Devices(check_in="papaya", eligible=0.7, dropout=0.1, least_clients=890)
-        in_process = InProcessExecutor(ClientWorker(population, seed=9))
         for protocol in (PROTOCOL, SFP):
-            question = protocol.next_question(protocol.initialize())
-            here, there = (
-                AttendanceExecutor(executor, population, devices, seed=9)
-                for executor in (in_process, three_workers)
-            )
-            (expected,) = here.answer(question)
-            (answer,) = there.answer(question)
+            expected, answer = here_and_there(protocol, three_workers, devices=devices)
             assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
             assert answer.diagnostics == expected.diagnostics
             assert answer.aggregate.num_clients == answer.diagnostics.attendance.answers < 1_500
@@ -136,24 +138,13 @@ class TestThreeWorkers:
     def test_fake_clients_send_the_same_with_any_number_of_workers(
         self, three_workers: RayExecutor
     ):
-        options = {
-            "words": ["fade", "bead"],
-            "groups": (FakeGroup(targets=(0, 1), clients=300),),
-            "num_honest": 6_000,
-            "goal": "promote",
-            "strategy": "output",
-            "seed": 9,
-        }
-        question = PROTOCOL.next_question(PROTOCOL.initialize())
-        expected, answer = (
-            reduce(Answer.merge, AdversaryExecutor(executor, **options).answer(question))
-            for executor in (
-                InProcessExecutor(ClientWorker(small_population(6_000), seed=9)),
-                three_workers,
-            )
+        groups = (FakeGroup(targets=(0, 1), clients=300),)
+        fakes = Fakes(
+            words=["fade", "bead"], groups=groups, goal="promote", strategy="output", seed=9
         )
+        expected, answer = here_and_there(PROTOCOL, three_workers, groups, fakes=fakes.answer)
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
-        assert answer.aggregate.num_clients == question.cohort.size
+        assert answer.aggregate.num_clients == answer.question.cohort.size
         sent, same = answer.diagnostics.fakes, expected.diagnostics.fakes
         assert np.array_equal(sent.tally, same.tally)
         assert sent.clients == same.clients > 0
@@ -260,14 +251,14 @@ class DyingWorker(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker = marker
 
-    def answer(self, question, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None, *, onto=None):
         import os
         from pathlib import Path
 
-        if question.layer == 2 and 3 in blocks and not Path(self._marker).exists():
+        if broadcast.questions[0].layer == 2 and 3 in blocks and not Path(self._marker).exists():
             Path(self._marker).touch()
             os._exit(1)
-        return super().answer(question, blocks, progress, onto=onto)
+        return super().answer(broadcast, blocks, progress, onto=onto)
 
 
 @LOST
@@ -356,18 +347,18 @@ class Straggler(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker, self._seconds = marker, seconds
 
-    def answer(self, question, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None, *, onto=None):
         import time
         from pathlib import Path
 
         blocks = list(blocks)
-        if question.layer == 2 and 1 in blocks:
+        if broadcast.questions[0].layer == 2 and 1 in blocks:
             try:
                 Path(self._marker).touch(exist_ok=False)
                 time.sleep(self._seconds)
             except FileExistsError:
                 pass
-        return super().answer(question, blocks, progress, onto=onto)
+        return super().answer(broadcast, blocks, progress, onto=onto)
 
 
 @pytest.mark.slow(f"{CALLS}::test_a_stragglers_blocks_are_answered_elsewhere_and_count_once")
@@ -401,7 +392,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
 @pytest.mark.slow(f"{CALLS}::test_a_workers_own_error_is_raised_and_not_retried")
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, question, blocks, progress=None, *, onto=None):
+        def answer(self, broadcast, blocks, progress=None, *, onto=None):
             raise ZeroDivisionError("of the worker")
 
     executor = RayExecutor(Broken(small_population(6_000), seed=9), num_workers=1)
@@ -509,7 +500,7 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
 class Stray:
     """Made to belong to a module that exists in this process alone."""
 
-    def answer(self, question, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None, *, onto=None):
         raise AssertionError("never called")
 
 
@@ -533,7 +524,7 @@ def test_a_worker_of_an_unknown_module_is_refused_by_name(stray):
         RayExecutor(stray, num_workers=1) as executor,
         pytest.raises(InputError, match="cannot import the module 'only_here'"),
     ):
-        list(executor.answer(question))
+        answered(executor, question)
     ((_, outcome),) = map_on_ray(stray_result, [(stray,)], num_workers=1)
     assert isinstance(outcome, InputError)
     assert "'only_here'" in str(outcome)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.answer import Counted
 from fedhh.questions.clients import ClientBlock
+from fedhh.simulation.roster import ClientOrder
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
@@ -101,6 +102,15 @@ class Population(ChecksReturns, ABC):
     @abstractmethod
     def word_clients(self) -> Ids:
         """``(V,) int64``: how many clients hold each word."""
+
+    def order(self, *, seed: int) -> ClientOrder:
+        """Return the order in which a run of a seed asks the clients."""
+        return ClientOrder(
+            num_clients=self.num_clients,
+            seed=seed,
+            exchangeable=self.exchangeable,
+            is_shuffled=self.is_shuffled,
+        )
 
     def fingerprint(self) -> str:
         """Return a hash of who holds what, by which a run knows its own clients again.

@@ -12,13 +12,13 @@ from fedhh.experiments.config.domain import (
     candidates_of,
     known_or_stand_in,
 )
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.load import adversary_of
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import borrowed_settings, section_class, switch_protocol
 from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.settings import AUTO
+from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError
 
 

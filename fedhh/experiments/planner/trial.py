@@ -24,6 +24,7 @@ from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.roster import Roster
 from fedhh.validation import InputError
 
 RESERVE = 1.05
@@ -250,11 +251,11 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     Nothing of it is written or accounted.
     """
     _, protocol = settle(config, population.num_clients, population.lexicon.words)
-    worker = ClientWorker(population, seed=config.seed)
+    executor = InProcessExecutor(ClientWorker(population, seed=config.seed))
+    roster = Roster(population.order(seed=config.seed))
     state = protocol.initialize()
-    with fidelity_of(config).wrap(InProcessExecutor(worker), seed=config.seed) as executor:
-        for finished in engine.rounds(protocol, executor):
-            state = finished.state
+    for finished in engine.rounds(protocol, executor, roster=roster, fidelity=fidelity_of(config)):
+        state = finished.state
     truth = Truth(population, protocol.symbols, protocol.longest_word)
     ids = truth.ids(protocol.discoveries(state))
     held = np.unique(ids[ids >= 0])

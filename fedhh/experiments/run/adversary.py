@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from fedhh.accounting.colluding_runs import require_accounting
-from fedhh.adversary import Adversary, random_targets
-from fedhh.clients.adversary.executor import AdversaryExecutor
+from fedhh.adversary import Adversary, FakeGroup, random_targets
+from fedhh.clients.fakes import Fakes
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.labels import listed
 from fedhh.protocol import AnyProtocol
 from fedhh.server.local_discovery import CohortProtocol
-from fedhh.simulation.executor import Executor
+from fedhh.simulation.engine import FakeAnswer
 from fedhh.validation import InputError, printable, shown
 from fedhh.words.alphabet import length_of
 
@@ -154,20 +154,25 @@ class FakeClients:
             if adversary.lies:
                 self.words = _targets(adversary, protocol, population, seed=seed)
 
-    def reach(self, executor: Executor) -> Executor:
-        """Return the way to honest clients and fake ones."""
+    @property
+    def groups(self) -> tuple[FakeGroup, ...]:
+        """Fake clients by the words that they are about."""
+        adversary = self._adversary
+        return () if adversary is None or not adversary.lies else adversary.groups(self._num_honest)
+
+    @property
+    def answer(self) -> FakeAnswer | None:
+        """What they send; None if there are none."""
         adversary = self._adversary
         if adversary is None or not adversary.lies:
-            return executor
-        return AdversaryExecutor(
-            executor,
+            return None
+        return Fakes(
             words=self.words,
-            groups=adversary.groups(self._num_honest),
-            num_honest=self._num_honest,
+            groups=self.groups,
             goal=adversary.goal,
             strategy=adversary.strategy,
             seed=self._seed,
-        )
+        ).answer
 
     def outcome(self, discoveries: pd.DataFrame) -> AdversaryOutcome | None:
         """Return what they achieved; None without an adversary."""
@@ -184,12 +189,9 @@ class FakeClients:
         )
 
     def _outcomes(self, discoveries: pd.DataFrame) -> Sequence[Target]:
-        adversary = self._adversary
-        assert adversary is not None
         clients = np.zeros(len(self.words), dtype=np.int64)
-        if adversary.lies:
-            for group in adversary.groups(self._num_honest):
-                clients[list(group.targets)] = group.clients
+        for group in self.groups:
+            clients[list(group.targets)] = group.clients
         estimates = discoveries["estimated_clients"].to_numpy(dtype=float)
         ranks = np.empty(len(estimates), dtype=np.int64)
         ranks[np.argsort(-estimates, kind="stable")] = np.arange(1, len(estimates) + 1)

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fedhh.clients.attendance import AttendanceExecutor
-from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.plans.base import Plan
 from fedhh.questions.answer import Attendance
-from fedhh.simulation.executor import Executor
+from fedhh.simulation.roster import Roster
 from fedhh.validation import InputError
 
 HOURS_PER_DAY = 24.0
@@ -94,38 +92,30 @@ class Timetable:
     """The hours of a run as it goes on; of a run without devices, nothing.
 
     Attributes:
-        executor: The way to the clients: to those whose devices are there.
         missed: The round that had too few answers; None as long as none had.
     """
 
     def __init__(
         self,
-        executor: Executor,
-        population: Population,
+        roster: Roster,
         devices: Devices | None,
         *,
+        num_clients: int,
         plan: Plan,
         rows: Sequence[LayerRow],
-        seed: int,
     ) -> None:
         """Begin a run, or go on with one.
 
         Args:
-            executor: The way to all clients.
-            population: Whose clients they are.
-            devices: When their devices are there; None if all of them always answer at once.
+            roster: Says who answers.
+            devices: When devices are there; None if all of them always answer at once.
+            num_clients: Clients of the population.
             plan: The run's.
             rows: Of its finished rounds; others are appended as it goes on.
-            seed: The run's seed.
         """
-        self.executor = executor
         self.missed: Attendance | None = None
-        self._devices, self._plan, self._rows = devices, plan, rows
-        self._num_clients = population.num_clients
-        self._attending: AttendanceExecutor | None = None
-        if devices is not None:
-            self._attending = AttendanceExecutor(executor, population, devices, seed=seed)
-            self.executor = self._attending
+        self._roster, self._devices, self._plan, self._rows = roster, devices, plan, rows
+        self._num_clients = num_clients
 
     def opening_hours(self, pass_index: int, layer: int) -> float:
         """Return when the next round begins, in hours since the first one did."""
@@ -142,7 +132,7 @@ class Timetable:
     @property
     def calendar(self) -> Calendar | None:
         """The run's calendar, once it has ended; None without devices."""
-        if self._attending is None:
+        if self._devices is None:
             return None
         rows, plan = self._rows, self._plan
         hours, missed = self._closed_hours, self.missed
@@ -151,7 +141,7 @@ class Timetable:
             hours = max(hours, opened + missed.hours)
         if plan.reuses_clients:
             places = [(row.pass_index, row.layer) for row in rows]
-            served = self._attending.share_served(
+            served = self._roster.share_served(
                 (plan.planned(*place).cohort, *place) for place in places
             )
         else:

@@ -14,26 +14,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.populations.population import Population
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import AnyProtocol
-from fedhh.questions.answer import Answer
 from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.evidence import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
+from fedhh.simulation.fidelity import Fidelity
+from fedhh.simulation.roster import RoundRoster
 from fedhh.words.trie import PrefixTrie
 
 FALSE_DISCOVERY_RATE = 0.05
@@ -85,9 +84,9 @@ def ceiling(
         protocol: Settled settings.
         population: The clients.
         truth: What they hold, for this protocol's alphabet and length.
-        executor: The way to the clients, with the run's fidelity.
+        executor: The way to the clients.
         seed: The run's seed, which is the executor's.
-        fidelity: How faithfully the executor simulates clients.
+        fidelity: How faithfully clients are simulated.
 
     Returns:
         None for a protocol without local privacy, or whose clients do not contribute as those of a
@@ -101,7 +100,8 @@ def ceiling(
     key = (population.fingerprint(), seed, fidelity, *contributing, *spelled)
     if key not in _known:
         held = np.flatnonzero(truth.reachable & (truth.clients > 0))
-        kept = _kept(_question(protocol, population, held, epsilon), executor)
+        question = _question(protocol, population, held, epsilon)
+        kept = _kept(question, executor, seed=seed, fidelity=fidelity)
         _known[key] = Ceiling(
             coverage=truth.share(held[kept]), words=int(kept.sum()), candidates=len(held)
         )
@@ -147,11 +147,14 @@ def _question(
     )
 
 
-def _kept(question: VoteQuestion, executor: Executor) -> npt.NDArray[np.bool_]:
+def _kept(
+    question: VoteQuestion, executor: Executor, *, seed: int, fidelity: Fidelity
+) -> npt.NDArray[np.bool_]:
     """Return ``(c,) bool``: which of the question's candidates the rule lets through."""
     if not question.num_candidates:
         return np.zeros(0, dtype=np.bool_)
-    aggregate: Aggregate = reduce(Answer.merge, executor.answer(question)).aggregate
+    everybody = RoundRoster(cohort=question.cohort)
+    aggregate = fidelity.ask(executor, question, everybody, seed=seed).aggregate
     votes = question.votes(aggregate).astype(np.float64)
     num_reports = np.full(len(votes), float(aggregate.num_reports))
     oracle = question.channel.pure

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedhh.experiments.config.fidelity import layer_fidelity
 from fedhh.experiments.run.truth import Observed
 from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
 from fedhh.questions.answer import Attendance, Diagnostics
 from fedhh.settings import described
+from fedhh.simulation.fidelity import layer_fidelity
 
 OF_DEVICES = (
     *("opened_hours", "closed_hours", "waited_hours"),

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.attendance import MissedRoundError
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
@@ -24,7 +23,6 @@ from fedhh.experiments.config.domain import (
     is_from_data,
     settle_alphabet,
 )
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.load import adversary_of, devices_of
 from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
@@ -62,7 +60,8 @@ from fedhh.protocol import AnyProtocol
 from fedhh.questions.answer import Answer
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
-from fedhh.simulation.log import LoggedRound
+from fedhh.simulation.fidelity import Fidelity
+from fedhh.simulation.roster import MissedRoundError, Roster
 
 _log = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ def simulate(
     fidelity.check(protocol)
     check_devices(devices, protocol.plan)
     worker = counting_worker(population, seed)
-    with fidelity.wrap(open_workers(worker, workers, ray_address), seed=seed) as executor:
+    with open_workers(worker, workers, ray_address) as executor:
         return _run(
             protocol,
             population,
@@ -176,10 +175,26 @@ def _run(
     )
     ready = time.perf_counter()
     rows: list[LayerRow] = []
-    hours = Timetable(executor, population, devices, plan=plan, rows=rows, seed=seed)
     fakes = FakeClients(adversary, protocol, population, seed=seed)
+    roster = Roster(population.order(seed=seed), devices=devices, fakes=fakes.groups)
+    hours = Timetable(roster, devices, num_clients=population.num_clients, plan=plan, rows=rows)
+    finished_rounds = engine.rounds(
+        protocol,
+        executor,
+        roster=roster,
+        fidelity=fidelity,
+        fakes=fakes.answer,
+        heard=heard,
+        progress=listener.advance,
+    )
     follow = _follow(
-        protocol, plan, hours, heard, observer, fakes=fakes, rows=rows, listener=listener
+        finished_rounds,
+        plan,
+        hours,
+        observer,
+        has_fakes=bool(fakes.words),
+        rows=rows,
+        listener=listener,
     )
     state, server_seconds = protocol.initialize(), 0.0
     for finished in follow:
@@ -320,26 +335,26 @@ def rounds(
     require_protocol(protocol)
     require_population(population)
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
-    worker = ClientWorker(population, seed=seed)
-    yield from engine.rounds(protocol, Fidelity().wrap(InProcessExecutor(worker), seed=seed))
+    yield from engine.rounds(
+        protocol,
+        InProcessExecutor(ClientWorker(population, seed=seed)),
+        roster=Roster(population.order(seed=seed)),
+        fidelity=Fidelity(),
+    )
 
 
 def _follow(
-    protocol: AnyProtocol,
+    finished_rounds: Iterator[engine.Round[Any]],
     plan: Plan,
     hours: Timetable,
-    heard: Sequence[LoggedRound],
     observer: Observer,
     *,
-    fakes: FakeClients,
+    has_fakes: bool,
     rows: list[LayerRow],
     listener: Callbacks,
 ) -> Iterator[engine.Round[Any]]:
     """Yield each round, its row appended to ``rows``; a round that misses its answers ends it."""
     passes, layers = plan.num_passes, plan.layers[-1].layer
-    finished_rounds = engine.rounds(
-        protocol, fakes.reach(hours.executor), heard=heard, progress=listener.advance
-    )
     try:
         for finished in finished_rounds:
             observed = observer.observe(finished)
@@ -351,7 +366,7 @@ def _follow(
                 opened_hours=hours.opening_hours(
                     finished.question.pass_index, finished.question.layer
                 ),
-                has_fakes=bool(fakes.words),
+                has_fakes=has_fakes,
             )
             rows.append(row)
             if not finished.was_heard:

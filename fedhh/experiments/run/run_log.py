@@ -9,8 +9,8 @@ from typing import Any
 from fedhh.adversary import Adversary
 from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.protocol import AnyProtocol
+from fedhh.simulation.fidelity import Fidelity
 from fedhh.simulation.log import Log
 from fedhh.version import __version__
 

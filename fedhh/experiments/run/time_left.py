@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from fedhh.clients.populations.population import Population
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.config.fidelity import EXACT_TALLY
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.protocol import AnyProtocol
+from fedhh.simulation.fidelity import EXACT_TALLY
 
 AFTER_LAYERS = 3.0
 """Seconds for accounting, figures and files, about."""

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Literal
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import PER_REPORT
-from fedhh.experiments.config.protocol import fidelity_of
 from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.plans.base import Plan
 from fedhh.settings import AUTO
 from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
+from fedhh.simulation.fidelity import PER_REPORT
 
 if TYPE_CHECKING:
     from fedhh.simulation.ray.actors import RayActors
@@ -135,16 +134,8 @@ def open_executor(
 ) -> Executor:
     """Return the way to a population's clients, see `choose_workers`; close it after use.
 
-    It serves every configuration with the same seed, population and simulation.
+    It serves every configuration with the same seed and population.
     """
-    clients = open_clients(config, population, workers, ahead)
-    return fidelity_of(config).wrap(clients, seed=config.seed)
-
-
-def open_clients(
-    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
-) -> Executor:
-    """Return the way to a population's clients, which make their reports; close it after use."""
     _log.info("clients are asked %s", workers.why)
     worker = counting_worker(population, config.seed)
     if ahead is not None:

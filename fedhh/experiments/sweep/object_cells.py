@@ -11,7 +11,6 @@ from typing import Any, get_args
 import numpy as np
 
 from fedhh.clients.populations.population import Population
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
@@ -27,6 +26,7 @@ from fedhh.experiments.sweep.central_target import (
 from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import alternatives, config_path, settings_of
+from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError, did_you_mean, shown
 
 ORIGIN = "sweep_over"

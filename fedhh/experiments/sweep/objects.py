@@ -12,7 +12,6 @@ import pandas as pd
 from fedhh.adversary import Adversary
 from fedhh.clients.populations.population import Population
 from fedhh.devices import Devices
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings
 from fedhh.experiments.run.workers import check_cluster
@@ -41,6 +40,7 @@ from fedhh.experiments.sweep.object_cells import (
 )
 from fedhh.experiments.sweep.totals import total_line
 from fedhh.protocol import AnyProtocol
+from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError, shown
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.shared_drawing import SharedDrawing
-from fedhh.experiments.config.protocol import fidelity_of
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import check_config, run_config
-from fedhh.experiments.run.workers import choose_workers, open_clients, seconds_of_run
+from fedhh.experiments.run.workers import choose_workers, open_executor, seconds_of_run
 from fedhh.experiments.sweep.directory import Record
 from fedhh.experiments.sweep.execution import Drawn, recorded
 from fedhh.experiments.sweep.plan import Cell
@@ -63,16 +62,15 @@ def run_together(cells: Sequence[Cell], drawn: Drawn, execution: ExecutionConfig
     )
     workers = choose_workers(execution, seconds)
     records: list[Record] = [{} for _ in cells]
-    with open_clients(configs[0], population, workers) as clients:
+    with open_executor(configs[0], population, workers) as clients:
         shared = SharedDrawing(clients, len(cells))
 
         def run(number: int) -> None:
             config = configs[number]
             with shared.run(number) as own:
-                executor = fidelity_of(config).wrap(own, seed=config.seed)
 
                 def run_one(population: Population) -> RunResult:
-                    return run_config(config, population, executor=executor)[1]
+                    return run_config(config, population, executor=own)[1]
 
                 records[number] = recorded(drawn, run_one, delta=config.privacy.delta)
 

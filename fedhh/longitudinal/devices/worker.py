@@ -125,13 +125,13 @@ class DeviceWorker:
         blocks: Iterable[int],
         progress: Progress | None = None,
         *,
-        onto: Answer | None = None,
-    ) -> Answer:
+        onto: list[Answer] | None = None,
+    ) -> list[Answer]:
         """Return what the devices of some blocks send on a `DayQuestion`'s day.
 
         See `fedhh.simulation.executor.Worker`.
         """
-        before = onto or self._nothing(question)
+        (before,) = onto or [self._nothing(question)]
         aggregate, known = before.aggregate, before.diagnostics
         assert isinstance(known, DayDiagnostics)
         tally, messages = aggregate.tally, [aggregate.messages]
@@ -169,7 +169,7 @@ class DeviceWorker:
             devices += size
             if progress is not None:
                 progress(size)
-        return Answer(
+        answer = Answer(
             aggregate=Aggregate(
                 tally=tally,
                 num_reports=reports,
@@ -180,6 +180,7 @@ class DeviceWorker:
                 counts=counts, waiting=waiting, dropped=dropped, sent=tuple(sent_by_block)
             ),
         )
+        return [answer]
 
     def _nothing(self, question: DayQuestion) -> Answer:
         values = len(self._model.use_cases[question.use_case_index].events.weights)

@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import Any
 
 import ray
@@ -27,7 +26,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from fedhh.plugin_errors import naming_plugins
 from fedhh.questions.answer import Answer
-from fedhh.simulation.executor import Worker
+from fedhh.simulation.executor import Worker, merged
 from fedhh.simulation.ray.connection import (
     alive_nodes,
     all_cores,
@@ -61,8 +60,8 @@ class _ClientActor:
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
-        self._question: Any = None
-        self._answer: Answer | None = None
+        self._broadcast: Any = None
+        self._answers: list[Answer] | None = None
 
     def warm_up(self, warm_up: Callable[[], None]) -> None:
         """Load what answers take; what fails here fails again where it is asked for."""
@@ -73,29 +72,28 @@ class _ClientActor:
         self._worker = worker
         return 0
 
-    def begin(self, question: Any, blocks: Sequence[int]) -> int:
+    def begin(self, broadcast: Any, blocks: Sequence[int]) -> int:
         """Do what `absorb` does, for the first blocks of a round."""
-        self._question, self._answer = question, None
+        self._broadcast, self._answers = broadcast, None
         return self.absorb(blocks)
 
     def absorb(self, blocks: Sequence[int]) -> int:
         """Answer for some blocks, and return how many clients they hold."""
         assert self._worker is not None
-        assert self._question is not None
-        before = 0 if self._answer is None else self._answer.aggregate.num_clients
+        assert self._broadcast is not None
         # A plug-in that exits would end the actor, and each of those in its place.
         with naming_plugins():
-            self._answer = self._worker.answer(self._question, blocks, onto=self._answer)
-        return self._answer.aggregate.num_clients - before
+            self._answers = self._worker.answer(self._broadcast, blocks, onto=self._answers)
+        return sum(self._broadcast.cohort.size_of(block) for block in blocks)
 
-    def hand_over(self) -> tuple[Answer | None, int]:
-        """Return the merged answer of the round, with its clients, and forget it."""
-        answer, self._answer = self._answer, None
-        return answer, 0 if answer is None else answer.aggregate.num_clients
+    def hand_over(self) -> tuple[list[Answer] | None, int]:
+        """Return the merged answers of the round, with who answered, and forget them."""
+        answers, self._answers = self._answers, None
+        return answers, 0 if answers is None else answers[0].aggregate.num_clients
 
-    def merge(self, *answers: Answer) -> Answer:
-        """Return the merged answer of several, of this actor's and others'."""
-        return reduce(Answer.merge, answers)
+    def merge(self, *answers: list[Answer]) -> list[Answer]:
+        """Return the merged answers of several, of this actor's and others'."""
+        return merged(answers)
 
     def is_there(self) -> None:
         """Say nothing."""
@@ -180,8 +178,8 @@ class RayActors:
             len(self.seats),
         )
 
-    def merge(self, answers: Sequence[tuple[int, Any]]) -> Answer:
-        """Return one answer for all shares, of the actors that have them and references to them.
+    def merge(self, answers: Sequence[tuple[int, Any]]) -> list[Answer]:
+        """Return the answers of all shares, of the actors that have them and references to them.
 
         No actor takes more than `FAN_IN` at once, and this process `MERGED_HERE`. What goes from
         node to node is one answer of each node.
@@ -194,8 +192,7 @@ class RayActors:
                 # One answer is left of each node.
                 groups = [level[at : at + FAN_IN] for at in range(0, len(level), FAN_IN)]
             level = [self._merged(group) for group in groups]
-        there: list[Answer] = self._get([answer for *_, answer in level])
-        return reduce(Answer.merge, there)
+        return merged(self._get([answer for *_, answer in level]))
 
     def lost(self) -> set[int]:
         """Return the numbers of those that are lost and not replaced yet; who is busy is not."""

@@ -9,7 +9,6 @@ addressed by block, so the bits stay the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +48,8 @@ class _Share:
         calls_done: How many came back.
         started: When the first was made.
         seconds: What they took, once none is pending.
-        clients_done, clients_reported: Clients that answered, and those that progress was told of.
+        clients_done, clients_reported: Clients worked off, and those that progress was told of.
+        answered: Those that answered, once handed over.
     """
 
     index: int
@@ -62,6 +62,7 @@ class _Share:
     seconds: float = 0.0
     clients_done: int = 0
     clients_reported: int = 0
+    answered: int = 0
 
     def seconds_left(self, now: float) -> float:
         """Return about how long its calls still take, at least."""
@@ -93,10 +94,10 @@ class RayExecutor(Executor):
         """Handles of the client actors, replaced when one dies."""
         return self._actors.clients
 
-    def answer(self, question: Any, progress: Progress | None = None) -> Iterator[Answer]:
+    def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
         self._actors.watch.check()
-        reference = stored(question)
-        num_blocks = question.cohort.num_blocks
+        reference = stored(broadcast)
+        num_blocks, block_size = broadcast.cohort.num_blocks, broadcast.cohort.block_size
         seats = self._actors.seats
         shares = [
             _Share(index=index, blocks=range(start, num_blocks, len(seats)))
@@ -106,17 +107,15 @@ class RayExecutor(Executor):
         lost = shares
         while True:
             for share in lost:
-                self._submit(share, reference, question.cohort.block_size)
+                self._submit(share, reference, block_size)
             try:
-                block_size = question.cohort.block_size
                 lost = self._work_off(shares, reference, block_size, progress)
                 if not lost:
-                    merged = self._actors.merge([(s.index, s.answer) for s in shares])
+                    answers = self._actors.merge([(s.index, s.answer) for s in shares])
                     # Whoever answered elsewhere, too, every client counts once.
-                    clients = merged.aggregate.num_clients
-                    _require_clients(sum(s.clients_done for s in shares), clients)
-                    yield merged
-                    return
+                    clients = answers[0].aggregate.num_clients
+                    _require_clients(sum(share.answered for share in shares), clients)
+                    return answers
             except LOST:
                 self._actors.watch.check()
                 # What an actor handed over may be lost with it; of none, what is lost is unknown.
@@ -155,7 +154,7 @@ class RayExecutor(Executor):
             share.index = seats[number % len(seats)]
         return orphans
 
-    def _submit(self, share: _Share, question: Any, block_size: int) -> None:
+    def _submit(self, share: _Share, broadcast: Any, block_size: int) -> None:
         """Begin a share anew, and make its first calls."""
         actor = self.clients[share.index]
         most_calls = max(2, min(_MOST_CALLS_PER_SHARE, _MOST_CALLS // len(self._actors.seats)))
@@ -165,7 +164,7 @@ class RayExecutor(Executor):
         first, *share.later = [
             share.blocks[at : at + size] for at in range(0, len(share.blocks), size)
         ]
-        share.pending = [self._actors.held[share.index], actor.begin.remote(question, first)]
+        share.pending = [self._actors.held[share.index], actor.begin.remote(broadcast, first)]
         self._submit_next(share, _CALLS_AHEAD + 1)
 
     def _submit_next(self, share: _Share, most: int = _CALLS_AHEAD) -> None:
@@ -179,7 +178,7 @@ class RayExecutor(Executor):
                 share.pending.append(finished)
 
     def _work_off(
-        self, shares: list[_Share], question: Any, block_size: int, progress: Progress | None
+        self, shares: list[_Share], broadcast: Any, block_size: int, progress: Progress | None
     ) -> list[_Share]:
         """Wait until every share is handed over or an actor is lost; return the lost shares.
 
@@ -191,7 +190,7 @@ class RayExecutor(Executor):
             if slow is None and (slow := self._slow_one(shares)) is not None:
                 beside = self._divided(slow, shares)
                 for share in beside:
-                    self._submit(share, question, block_size)
+                    self._submit(share, broadcast, block_size)
             # In submission order, one result per share at a time.
             heads = {share.pending[0]: share for share in [*shares, *beside] if share.pending}
             done = _all_done(list(heads))
@@ -233,7 +232,7 @@ class RayExecutor(Executor):
             share.clients_done += clients
             return True
         share.seconds = time.monotonic() - share.started
-        _require_clients(share.clients_done, clients)
+        share.answered = clients
         return True
 
     def _report(self, share: _Share, clients_done: int, progress: Progress | None) -> None:

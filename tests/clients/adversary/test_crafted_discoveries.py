@@ -56,22 +56,23 @@ class WithFakes(InProcessExecutor):
         super().__init__(worker)
         self._way = way
 
-    def answer(self, question, progress=None):
-        for honest in super().answer(question, progress):
-            crafter = Fakes(question, [TARGET])
-            tally = np.zeros(question.tally_size, dtype=np.int64)
-            rng = np.random.default_rng([question.pass_index, question.layer])
-            if self._way == "random-reports":
-                counts = crafter.add_random_reports(NUM_FAKES, rng=rng, tally=tally)
-            else:
-                counts = crafter.add([0], NUM_FAKES, goal="promote", rng=rng, tally=tally)
-            fake = Aggregate(
-                tally=tally,
-                num_reports=counts.num_reports,
-                num_clients=0,
-                messages=counts.messages,
-            )
-            yield honest.merge(Answer(aggregate=fake))
+    def answer(self, broadcast, progress=None):
+        (honest,) = super().answer(broadcast, progress)
+        (question,) = broadcast.questions
+        crafter = Fakes(question, [TARGET])
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        rng = np.random.default_rng([question.pass_index, question.layer])
+        if self._way == "random-reports":
+            counts = crafter.add_random_reports(NUM_FAKES, rng=rng, tally=tally)
+        else:
+            counts = crafter.add([0], NUM_FAKES, goal="promote", rng=rng, tally=tally)
+        fake = Aggregate(
+            tally=tally,
+            num_reports=counts.num_reports,
+            num_clients=0,
+            messages=counts.messages,
+        )
+        return [honest.merge(Answer(aggregate=fake))]
 
 
 @pytest.mark.parametrize("way", thinned(["promote", "random-reports"]))

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import fedhh
-from fedhh.clients import order
-from fedhh.clients.order import ClientOrder
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.prepared import (
     MANIFEST,
@@ -24,6 +22,7 @@ from fedhh.clients.populations.prepared import (
 from fedhh.clients.populations.synthetic import population_presets
 from fedhh.clients.reading.synthesizing import prepare_synthetic
 from fedhh.questions.cohort import Cohort
+from fedhh.simulation import roster
 from fedhh.validation import InputError
 
 CLIENTS = 3_000
@@ -158,8 +157,8 @@ class Shuffled(StoredPopulation):
 
 
 def test_a_large_population_is_asked_by_chunks_each_client_once(monkeypatch):
-    monkeypatch.setattr(order, "LARGEST_SHUFFLED", 100)
-    monkeypatch.setattr(order, "CHUNK", 16)
+    monkeypatch.setattr(roster, "LARGEST_SHUFFLED", 100)
+    monkeypatch.setattr(roster, "CHUNK", 16)
     size = 1_003
     population = Shuffled(
         name="n",
@@ -171,7 +170,7 @@ def test_a_large_population_is_asked_by_chunks_each_client_once(monkeypatch):
     cohort = Cohort(start=0, size=size)
     orders = []
     for seed in (0, 1):
-        asked = ClientOrder(population, seed=seed)
+        asked = population.order(seed=seed)
         blocks = [asked.clients(cohort, block) for block in range(cohort.num_blocks)]
         orders.append(np.concatenate(blocks))
         assert np.array_equal(np.sort(orders[-1]), np.arange(size))
@@ -180,7 +179,7 @@ def test_a_large_population_is_asked_by_chunks_each_client_once(monkeypatch):
         assert size // 16 - 3 <= jumps <= size // 16 + 1
     assert not np.array_equal(*orders)
     redrawn = Cohort(start=0, size=size, redraw=7)
-    assert not np.array_equal(ClientOrder(population, seed=0).clients(redrawn, 0), orders[0])
+    assert not np.array_equal(population.order(seed=0).clients(redrawn, 0), orders[0])
 
 
 def replaced(path: Path, **columns):

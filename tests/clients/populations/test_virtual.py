@@ -26,6 +26,7 @@ from fedhh.words.coded_words import coded_numbers, coded_words
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
 from tests import questions_of_each_kind as ask
+from tests.asked_clients import answered
 from tests.every import every
 from tests.thinned import thinned
 
@@ -110,7 +111,7 @@ def assert_same_rounds(protocol, *populations):
         worker = ClientWorker(population, seed=9)
         state = protocol.initialize()
         while (question := protocol.next_question(state)) is not None:
-            answer = worker.answer(question, range(question.cohort.num_blocks))
+            answer = answered(worker, question)
             state = protocol.finish_round(state, question, answer.aggregate)
             yield answer, protocol.discoveries(state)
 

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -17,6 +16,7 @@ from fedhh.experiments.run.directory import result_record, write_result
 from fedhh.experiments.run.run import run_config, simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
+from fedhh.simulation.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests.thinned import thinned

@@ -71,10 +71,9 @@ def test_the_votes_are_a_workers(monkeypatch):
     asked = []
     answer = ClientWorker.answer
 
-    def watched(self, question, blocks, progress=None):
-        blocks = list(blocks)
-        asked.append((type(question.channel).__name__, blocks))
-        return answer(self, question, blocks, progress)
+    def watched(self, broadcast, blocks):
+        asked.append((type(broadcast.questions[0].channel).__name__, blocks))
+        return answer(self, broadcast, blocks)
 
     monkeypatch.setattr(ClientWorker, "answer", watched)
     AuditedVotes(SPEC, domain_size=5, num_reports=4, holds=0, seed=1).differences(3)

@@ -14,7 +14,6 @@ from scipy.stats import binom
 from fedhh.clients.populations import virtual
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import PER_REPORT, Fidelity
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import ceiling as module
 from fedhh.experiments.run.ceiling import Ceiling, ceiling
@@ -28,7 +27,8 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
-from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.executor import Executor, InProcessExecutor, merged
+from fedhh.simulation.fidelity import PER_REPORT, Fidelity
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
 
@@ -68,10 +68,11 @@ class Stub(Executor):
         self._votes = votes
         self.questions: list[AnyQuestion] = []
 
-    def answer(self, question, progress=None):
+    def answer(self, broadcast, progress=None):
+        (question,) = broadcast.questions
         self.questions.append(question)
         tally = np.resize(self._votes, question.tally_size)
-        yield Answer(aggregate=Aggregate(tally=tally, num_reports=REPORTS, num_clients=100))
+        return [Answer(aggregate=Aggregate(tally=tally, num_reports=REPORTS, num_clients=100))]
 
     def close(self) -> None:
         """Nothing is open."""
@@ -84,7 +85,7 @@ def ceiling_of(
     protocol = protocol.settle(num_clients=population.num_clients, seed=seed)
     truth = Truth(population, protocol.symbols, protocol.longest_word)
     if executor is None:
-        executor = fidelity.wrap(InProcessExecutor(ClientWorker(population, seed=seed)), seed=seed)
+        executor = InProcessExecutor(ClientWorker(population, seed=seed))
     return ceiling(protocol, population, truth, executor, seed=seed, fidelity=fidelity)
 
 
@@ -145,10 +146,13 @@ def test_it_is_the_same_whoever_answers():
     protocol = LdpTrieHH(alphabet=LETTERS, local_epsilon=4.0, max_items=2)
 
     class Two(Executor):
-        def answer(self, question, progress=None):
-            for first in (1, 0):
-                worker = ClientWorker(population, seed=3)
-                yield worker.answer(question, range(first, question.cohort.num_blocks, 2))
+        def answer(self, broadcast, progress=None):
+            return merged(
+                ClientWorker(population, seed=3).answer(
+                    broadcast, range(first, broadcast.cohort.num_blocks, 2)
+                )
+                for first in (1, 0)
+            )
 
         def close(self) -> None:
             """Nothing is open."""

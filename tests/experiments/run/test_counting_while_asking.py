@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.questions.answer import Counted
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.executor import Broadcast, merged
+from tests.asked_clients import answered
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -103,7 +107,7 @@ def counts_of(clients, *cohorts: Cohort) -> Counted:
     for cohort in cohorts:
         for blocks in (range(0, cohort.num_blocks, 2), range(1, cohort.num_blocks, 2)):
             worker = ClientWorker(clients, seed=4, counts=True)
-            part = worker.answer(question.__class__(**{**vars(question), "cohort": cohort}), blocks)
+            part = answered(worker, replace(question, cohort=cohort), blocks)
             counted = part.diagnostics.counted
             total = counted if total is None else total.merge(counted)
     return total
@@ -135,11 +139,11 @@ def test_a_census_of_parts_is_the_census(cohorts, whole):
 def test_answers_made_one_onto_the_other_are_their_merged_answer():
     protocol = PROTOCOL.settle(num_clients=3_000, seed=4)
     question = protocol.next_question(protocol.initialize())
+    broadcast = Broadcast.to_all(question)
     parts = [range(0, 1), range(1, question.cohort.num_blocks)]
     worker = ClientWorker(population(), seed=4, counts=True)
-    apart = [worker.answer(question, blocks) for blocks in parts]
-    whole = apart[0].merge(apart[1])
-    onto = worker.answer(question, parts[1], onto=worker.answer(question, parts[0]))
+    (whole,) = merged(worker.answer(broadcast, blocks) for blocks in parts)
+    (onto,) = worker.answer(broadcast, parts[1], onto=worker.answer(broadcast, parts[0]))
     assert np.array_equal(onto.aggregate.tally, whole.aggregate.tally)
     assert onto.aggregate.num_reports == whole.aggregate.num_reports
     assert onto.aggregate.num_clients == whole.aggregate.num_clients == question.cohort.size

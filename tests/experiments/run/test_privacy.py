@@ -125,8 +125,8 @@ def test_fewer_reports_in_one_layer_give_a_larger_epsilon_and_are_said(summaries
 class _LosesBlocks(InProcessExecutor):
     """Drops the first block of every question, as a network might."""
 
-    def answer(self, question, progress=None):
-        yield self._worker.answer(question, range(1, question.cohort.num_blocks), progress)
+    def answer(self, broadcast, progress=None):
+        return self._worker.answer(broadcast, range(1, broadcast.cohort.num_blocks), progress)
 
 
 def test_blocks_that_a_run_drops_change_its_claims(summaries):

@@ -6,11 +6,11 @@ import pytest
 
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.experiments.config.fidelity import PER_REPORT
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.time_left import AFTER_LAYERS, FinishedRound, TimeLeft, work_of
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
+from fedhh.simulation.fidelity import PER_REPORT
 from tests.every import every
 
 GBOARD = LdpTrieHH(

@@ -13,7 +13,6 @@ import pytest
 from fedhh.clients.populations.virtual import VirtualPopulation
 from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.config.fidelity import Fidelity
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import ExecutionConfig
@@ -28,7 +27,9 @@ from fedhh.protocol import Discoveries
 from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import engine
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.fidelity import Fidelity
+from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -194,23 +195,23 @@ def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity
     shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), len(protocols))
     found: dict[int, Discoveries] = {}
 
+    def run_on(number: int, executor: Executor) -> Discoveries:
+        protocol = protocols[number].settle(num_clients=2_000, seed=7)
+        roster = Roster(clients.order(seed=7))
+        *_, last = engine.rounds(protocol, executor, roster=roster, fidelity=chosen)
+        return protocol.discoveries(last.state)
+
     def run(number: int) -> None:
         with shared.run(number) as own:
-            executor = chosen.wrap(own, seed=7)
-            protocol = protocols[number].settle(num_clients=2_000, seed=7)
-            *_, last = engine.rounds(protocol, executor)
-            found[number] = protocol.discoveries(last.state)
+            found[number] = run_on(number, own)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=120)
-    for number, protocol in enumerate(protocols):
-        executor = chosen.wrap(InProcessExecutor(ClientWorker(clients, seed=7)), seed=7)
-        settled = protocol.settle(num_clients=2_000, seed=7)
-        *_, last = engine.rounds(settled, executor)
-        alone = settled.discoveries(last.state)
+    for number in range(3):
+        alone = run_on(number, InProcessExecutor(ClientWorker(clients, seed=7)))
         assert len(alone.words)
         assert found[number].words == alone.words
         assert np.array_equal(found[number].estimate, alone.estimate)

@@ -189,10 +189,10 @@ def test_what_crosses_to_the_server_names_no_device():
     seen = []
 
     class Listening(InProcessExecutor):
-        def answer(self, question, progress=None):
-            for answer in super().answer(question, progress):
-                seen.append(answer.aggregate)
-                yield answer
+        def answer(self, broadcast, progress=None):
+            answers = super().answer(broadcast, progress)
+            seen.extend(each.aggregate for each in answers)
+            return answers
 
     worker = DeviceWorker(build_model(config, (emoji,)), seed=0)
     added = []

@@ -17,10 +17,11 @@ from fedhh.questions.cohort import Cohort
 from fedhh.questions.matching import WordMatcher
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation import roster
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
-from tests.asked_clients import Recording
+from tests.asked_clients import Recording, answered
 from tests.every import every
 from tests.reference import END, client_prefixes
 from tests.zipf_words import final_state
@@ -217,13 +218,13 @@ def test_a_client_without_items_sends_exactly_b_dummies():
     question = make_question(
         cohort=Cohort(start=0, size=10), oracle=OracleSpec(name="none", epsilon=np.inf)
     )
-    answer = ClientWorker(population, seed=1).answer(question, range(1))
+    answer = answered(ClientWorker(population, seed=1), question, range(1))
     assert answer.aggregate.num_reports == 30
     assert answer.aggregate.tally[question.names.nothing] == 30
     assert answer.diagnostics.num_dummies == 30
     assert answer.diagnostics.num_clients_with_items == 0
     silent = make_question(cohort=Cohort(start=0, size=10), pad=False)
-    assert ClientWorker(population, seed=1).answer(silent, range(1)).aggregate.num_reports == 0
+    assert answered(ClientWorker(population, seed=1), silent, range(1)).aggregate.num_reports == 0
 
 
 def test_finished_words_are_candidates_of_their_own(population):
@@ -240,9 +241,9 @@ def test_finished_words_are_candidates_of_their_own(population):
 
 def test_blocks_answer_the_same_alone_and_together(population):
     question = make_question(cohort=Cohort(start=100, size=1_000))
-    together = ClientWorker(population, seed=4).answer(question, range(question.cohort.num_blocks))
+    together = answered(ClientWorker(population, seed=4), question)
     alone = [
-        ClientWorker(population, seed=4).answer(question, [b])
+        answered(ClientWorker(population, seed=4), question, [b])
         for b in reversed(range(question.cohort.num_blocks))
     ]
     merged = alone[0]
@@ -272,15 +273,11 @@ def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(n
     for redraw, path in ((None, ()), (3, (3,)), (None, ())):
         question = make_question(cohort=Cohort(start=5, size=num_clients - 5, redraw=redraw))
         clients.blocks.clear()
-        worker.answer(question, range(question.cohort.num_blocks))
+        answered(worker, question)
         assert clients.asked.dtype == np.int64
         expected = generator(7, Stream.COHORT, *path).permutation(num_clients)
         assert np.array_equal(clients.asked, expected[5:])
-    # No more bytes than it takes are kept.
+    # No more bytes than it takes are kept, and none of them with the worker.
     width = 1 if num_clients <= 128 else 2 if num_clients < 2**15 else 4
-    fresh = ClientWorker(everybody, seed=7)
-    sizes = []
-    for blocks in ([], [0]):
-        fresh.answer(question, blocks)
-        sizes.append(len(pickle.dumps(fresh)))
-    assert width * num_clients <= sizes[1] - sizes[0] < width * num_clients + 99
+    assert roster._shuffled(num_clients, 7, None).nbytes == width * num_clients
+    assert len(pickle.dumps(worker.__getstate__()["_order"])) < 300

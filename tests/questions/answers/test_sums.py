@@ -18,6 +18,7 @@ from fedhh.testing.statistics import follows_distribution
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import PrefixTrie
+from tests import asked_clients
 from tests import questions_of_each_kind as ask
 from tests.reference import END
 
@@ -49,7 +50,7 @@ def uploads(**changes: object):
 
 def answered(population: StoredPopulation, question, seed: int = 3) -> Answer:
     worker = ClientWorker(population, seed=seed)
-    return worker.answer(question, range(question.cohort.num_blocks))
+    return asked_clients.answered(worker, question)
 
 
 def one_word_each(num_clients: int, word: str = "fade") -> StoredPopulation:
@@ -198,7 +199,9 @@ def test_the_servers_noise_is_drawn_once_whoever_answers_first():
     population = one_word_each(600)
     whole = answered(population, question).aggregate.tally
     worker = ClientWorker(population, seed=3)
-    parts = [worker.answer(question, [block]).aggregate.tally for block in (2, 0, 1)]
+    parts = [
+        asked_clients.answered(worker, question, [block]).aggregate.tally for block in (2, 0, 1)
+    ]
     assert sum(parts).tolist() == whole.tolist()
     sums = np.concatenate(
         [question.votes(answered(population, question, seed).aggregate) for seed in range(60)]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 import pytest
 
 import fedhh
 from fedhh.adversary import Adversary, FakeGroup
-from fedhh.clients.adversary.executor import AdversaryExecutor
+from fedhh.clients.fakes import Fakes
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
-from fedhh.questions.answer import Answer
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
-from tests.asked_clients import Recording
-from tests.clients.test_attendance import PROTOCOLS, TRIE, Parts
+from tests.asked_clients import Recording, answered
+from tests.simulation.test_roster import PROTOCOLS, TRIE, parts
 from tests.thinned import thinned
 
 POPULATION = small_population(6_000)
@@ -34,16 +32,22 @@ ALL = PROTOCOLS | {
 }
 
 
-def executor(*, strategy="output", goal="promote", workers=1, population=POPULATION, groups=GROUPS):
-    parts = Parts([ClientWorker(population, seed=9) for _ in range(workers)])
-    return AdversaryExecutor(
-        parts,
-        words=TARGETS,
-        groups=groups,
-        num_honest=population.num_clients,
-        goal=goal,
-        strategy=strategy,
-        seed=9,
+def attacked(
+    protocol,
+    *,
+    strategy="output",
+    goal="promote",
+    workers=1,
+    population=POPULATION,
+    groups=GROUPS,
+):
+    """Run a protocol with fake clients."""
+    fakes = Fakes(words=TARGETS, groups=groups, goal=goal, strategy=strategy, seed=9)
+    return rounds(
+        protocol,
+        parts(workers, population=population),
+        roster=Roster(POPULATION.order(seed=9), fakes=groups),
+        fakes=fakes.answer,
     )
 
 
@@ -61,7 +65,7 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
     for count in (1, 3):
         last = None
         fakes = 0
-        for finished in rounds(protocol, executor(strategy=strategy, workers=count)):
+        for finished in attacked(protocol, strategy=strategy, workers=count):
             sent = finished.diagnostics.fakes
             fakes += sent.clients
             assert 0 < sent.clients < finished.question.cohort.size
@@ -81,16 +85,14 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
 @pytest.mark.parametrize("name", thinned(ALL, keep=6))
 def test_demoting_works_or_abstains_for_every_protocol(name):
     protocol = settled(ALL[name])
-    for finished in rounds(protocol, executor(goal="demote")):
+    for finished in attacked(protocol, goal="demote"):
         assert finished.diagnostics.fakes.clients > 0
 
 
 def test_honest_clients_are_asked_as_a_cohort_of_their_own():
-    protocol = settled(TRIE)
-    question = protocol.next_question(protocol.initialize())
     asked = Recording(POPULATION)
-    answer = reduce(Answer.merge, executor(population=asked).answer(question))
-    fakes = answer.diagnostics.fakes
+    answer = next(attacked(settled(TRIE), population=asked))
+    question, fakes = answer.question, answer.diagnostics.fakes
     assert len(np.unique(asked.asked)) == len(asked.asked) == question.cohort.size - fakes.clients
     assert asked.asked.max() < POPULATION.num_clients
     assert answer.aggregate.num_clients == question.cohort.size
@@ -98,16 +100,27 @@ def test_honest_clients_are_asked_as_a_cohort_of_their_own():
     assert fakes.reports == 4 * fakes.clients
     # What the fakes sent is all that honest clients did not.
     smaller = replace(question, cohort=replace(question.cohort, size=len(asked.asked)))
-    plain = InProcessExecutor(ClientWorker(POPULATION, seed=9))
-    honest = reduce(Answer.merge, plain.answer(smaller))
+    honest = answered(ClientWorker(POPULATION, seed=9), smaller)
     assert np.array_equal(answer.aggregate.tally - fakes.tally, honest.aggregate.tally)
+
+
+def test_a_cohort_of_fakes_alone_asks_nobody():
+    asked = Recording(POPULATION)
+    protocol = replace(TRIE, clients_per_layer=2, depth=1).settle(num_clients=300_000, seed=9)
+    groups = (FakeGroup(targets=(0,), clients=294_000),)
+    roster = Roster(POPULATION.order(seed=9), fakes=groups)
+    fakes = Fakes(words=TARGETS, groups=groups, goal="promote", strategy="output", seed=9)
+    (only,) = rounds(protocol, parts(population=asked), roster=roster, fakes=fakes.answer)
+    assert only.diagnostics.fakes.clients == only.aggregate.num_clients == 2
+    assert np.array_equal(only.diagnostics.fakes.tally, only.aggregate.tally)
+    assert not asked.blocks
 
 
 def test_cohorts_of_a_run_hold_every_fake_client_once():
     protocol = fedhh.LdpTrieHH(
         alphabet=LETTERS, clients_per_layer=1_035, depth=6, passes=1, eta_max=20
     ).settle(num_clients=6_210, seed=9)
-    sent = [each.diagnostics.fakes.clients for each in rounds(protocol, executor())]
+    sent = [each.diagnostics.fakes.clients for each in attacked(protocol)]
     assert len(sent) == 6
     assert sum(sent) == 210
 
@@ -192,10 +205,8 @@ def test_where_clients_have_one_vote_a_fake_one_has_no_more(strategy):
                 alphabet=LETTERS, depth=3, passes=1, eta_max=12, max_items=4, votes_per_client=each
             )
         )
-        question = protocol.next_question(protocol.initialize())
         groups = (FakeGroup(targets=(0,), clients=300),)
-        way = executor(strategy=strategy, groups=groups)
-        fakes = reduce(Answer.merge, way.answer(question)).diagnostics.fakes
+        fakes = next(attacked(protocol, strategy=strategy, groups=groups)).diagnostics.fakes
         assert fakes.reports == 4 * fakes.clients
         votes[each] = fakes.tally.max() / fakes.clients
     assert votes["one"] <= 1

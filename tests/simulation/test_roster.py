@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.attendance import AttendanceExecutor, MissedRoundError
-from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.devices import Devices
-from fedhh.experiments.config.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.devices import Devices, check_ins
 from fedhh.experiments.run.run import simulate
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
-from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import InProcessExecutor, merged
+from fedhh.simulation.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.simulation.roster import MissedRoundError, Roster, RoundRoster
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.known_words import named_list
 from fedhh.words.lexicon import Lexicon
@@ -64,29 +62,33 @@ class Parts(InProcessExecutor):
     def __init__(self, workers: list[ClientWorker]) -> None:
         self._workers = workers
 
-    def answer(self, question, progress=None):
+    def answer(self, broadcast, progress=None):
         count = len(self._workers)
-        for number, worker in reversed(list(enumerate(self._workers))):
-            yield worker.answer(
-                question, range(number, question.cohort.num_blocks, count), progress
-            )
+        return merged(
+            worker.answer(broadcast, range(number, broadcast.cohort.num_blocks, count), progress)
+            for number, worker in reversed(list(enumerate(self._workers)))
+        )
 
 
-def executor(devices: Devices, *, workers: int = 1, seed: int = 9, population=POPULATION):
-    parts = Parts([ClientWorker(population, seed=seed) for _ in range(workers)])
-    return AttendanceExecutor(parts, population, devices, seed=seed)
+def parts(workers: int = 1, *, population=POPULATION) -> Parts:
+    return Parts([ClientWorker(population, seed=9) for _ in range(workers)])
+
+
+def roster_of(devices: Devices | None, population=POPULATION) -> Roster:
+    return Roster(population.order(seed=9), devices=devices)
 
 
 def settled(protocol):
     return protocol.settle(num_clients=POPULATION.num_clients, seed=9)
 
 
-def question_of(protocol=TRIE):
-    return protocol.next_question(protocol.initialize())
+def first_round(devices, *, protocol=TRIE, **options):
+    """Return the first round of a protocol."""
+    return next(rounds(protocol, parts(**options), roster=roster_of(devices)))
 
 
-def answer_of(way, question) -> Answer:
-    return reduce(Answer.merge, way.answer(question))
+def who_of(devices: Devices) -> RoundRoster:
+    return roster_of(devices).round(Cohort(start=0, size=1_500), 0, 1)
 
 
 @pytest.mark.parametrize("name", thinned(PROTOCOLS, keep=2))
@@ -95,7 +97,7 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name):
     states = []
     for count in (1, 3):
         last = None
-        for finished in rounds(protocol, executor(DEVICES, workers=count)):
+        for finished in rounds(protocol, parts(count), roster=roster_of(DEVICES)):
             attended = finished.diagnostics.attendance
             assert finished.aggregate.num_clients == attended.answers < attended.asked
             last = finished.state
@@ -108,15 +110,13 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name):
 
 
 def test_those_that_are_there_are_asked_and_nobody_else():
-    asked = Recording(POPULATION)
-    way = executor(DEVICES, population=asked)
-    answer = answer_of(way, question_of())
-    everybody = Recording(POPULATION)
-    ClientWorker(everybody, seed=9).answer(question_of(), range(question_of().cohort.num_blocks))
-    assert len(np.unique(asked.asked)) == len(asked.asked) == answer.aggregate.num_clients
+    asked, everybody = Recording(POPULATION), Recording(POPULATION)
+    there = first_round(DEVICES, population=asked)
+    first_round(None, population=everybody)
+    assert len(np.unique(asked.asked)) == len(asked.asked) == there.aggregate.num_clients
     assert np.isin(asked.asked, everybody.asked).all()
     assert DEVICES.is_eligible(asked.asked, seed=9).all()
-    attended = answer.diagnostics.attendance
+    attended = there.diagnostics.attendance
     assert attended.asked == len(everybody.asked) == 1_500
     assert attended.eligible == DEVICES.is_eligible(everybody.asked, seed=9).sum()
     # .7 eligible, .85 by the deadline, .9 of those not dropped out.
@@ -126,8 +126,7 @@ def test_those_that_are_there_are_asked_and_nobody_else():
 
 
 def test_where_all_are_there_the_bits_are_those_without_devices():
-    plain = answer_of(InProcessExecutor(ClientWorker(POPULATION, seed=9)), question_of())
-    always = answer_of(executor(Devices()), question_of())
+    plain, always = first_round(None), first_round(Devices())
     assert np.array_equal(always.aggregate.tally, plain.aggregate.tally)
     assert always.aggregate.num_reports == plain.aggregate.num_reports
     assert plain.diagnostics.attendance is None
@@ -136,18 +135,16 @@ def test_where_all_are_there_the_bits_are_those_without_devices():
 @pytest.mark.parametrize("least", [860, 880])
 def test_a_round_waits_for_just_the_answers_that_it_lacks(least):
     waiting = replace(DEVICES, least_clients=least)
-    (attended, presence) = executor(waiting).attend(question_of().cohort, 0, 1)
-    assert attended.answers == presence.answers == least
+    attended = who_of(waiting).attendance
+    assert attended.answers == least
     assert not attended.is_missed
     assert 16 < attended.hours < 96
     assert attended.waited_hours == attended.hours - 16
-    answer = answer_of(executor(waiting, workers=2), question_of())
-    assert answer.aggregate.num_clients == least
-    assert answer.aggregate.num_reports == 4 * least
+    answer = first_round(waiting, workers=2).aggregate
+    assert answer.num_clients == least
+    assert answer.num_reports == 4 * least
     # One answer later is one device more, and takes longer.
-    (later, _) = executor(replace(waiting, least_clients=least + 1)).attend(
-        question_of().cohort, 0, 1
-    )
+    later = who_of(replace(waiting, least_clients=least + 1)).attendance
     assert later.answers == least + 1
     assert later.hours > attended.hours
 
@@ -159,7 +156,7 @@ def test_a_round_that_waits_in_vain_or_stops_asks_nobody():
         (replace(DEVICES, least_clients=950, when_missed="stop"), 16.0),
     ):
         with pytest.raises(MissedRoundError, match=r"pass 1, layer 1: .* of at least") as error:
-            answer_of(executor(devices, population=asked), question_of())
+            first_round(devices, population=asked)
         attended = error.value.attendance
         assert attended.is_missed
         assert attended.hours == hours
@@ -167,15 +164,24 @@ def test_a_round_that_waits_in_vain_or_stops_asks_nobody():
     assert not asked.blocks
 
 
+def test_a_roster_is_a_value_that_says_the_same_elsewhere():
+    who = who_of(DEVICES)
+    copy = pickle.loads(pickle.dumps(who))
+    assert copy == who
+    assert hash(copy) == hash(who)
+    order = POPULATION.order(seed=9)
+    clients = order.clients(who.cohort, 3)
+    drawn = check_ins(DEVICES, 0, 1, clients, 3, seed=9)
+    there = drawn.is_eligible & ~drawn.is_lost & (drawn.place < 0.85)
+    assert np.array_equal(copy.clients(order, 3), clients[there])
+    assert 0 < there.sum() < len(there)
+
+
 def test_noise_free_counts_are_of_those_that_are_there():
-    answers = []
-    for name in (PER_REPORT, EXACT_TALLY):
-        worker = InProcessExecutor(ClientWorker(POPULATION, seed=9))
-        way = Fidelity(name=name).wrap(worker, seed=9)
-        answers.append(
-            answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), question_of())
-        )
-    one, other = answers
+    one, other = (
+        next(rounds(TRIE, parts(), roster=roster_of(DEVICES), fidelity=Fidelity(name=name)))
+        for name in (PER_REPORT, EXACT_TALLY)
+    )
     assert one.aggregate.num_clients == other.aggregate.num_clients < 1_500
     assert one.aggregate.num_reports == other.aggregate.num_reports
     assert one.diagnostics.attendance == other.diagnostics.attendance
@@ -184,28 +190,27 @@ def test_noise_free_counts_are_of_those_that_are_there():
 
 
 def test_clients_that_are_not_drawn_are_scaled_up_to_those_that_are_there():
-    worker = InProcessExecutor(ClientWorker(POPULATION, seed=9))
-    way = ExactTallyExecutor(worker, seed=9, drawn_clients=400)
-    answer = answer_of(AttendanceExecutor(way, POPULATION, DEVICES, seed=9), question_of())
-    there = executor(DEVICES).attend(question_of().cohort, 0, 1)[0].answers
-    assert answer.aggregate.num_clients == there
-    assert answer.aggregate.num_reports == 4 * there
+    few = Fidelity(drawn_clients=400)
+    answer = next(rounds(TRIE, parts(), roster=roster_of(DEVICES), fidelity=few)).aggregate
+    there = who_of(DEVICES).attendance.answers
+    assert answer.num_clients == there
+    assert answer.num_reports == 4 * there
 
 
 def test_progress_is_of_all_that_were_asked():
     heard: list[int] = []
-    reduce(Answer.merge, executor(DEVICES, workers=2).answer(question_of(), heard.append))
-    assert abs(sum(heard) - 1_500) <= 1
+    next(rounds(TRIE, parts(2), roster=roster_of(DEVICES), progress=heard.append))
+    assert sum(heard) == 1_500
 
 
 def test_a_device_that_is_not_eligible_never_serves_and_overlaps_count_once():
-    way = executor(replace(DEVICES, check_in="always", dropout=0.0, deadline_hours=None))
+    way = roster_of(replace(DEVICES, check_in="always", dropout=0.0, deadline_hours=None))
     cohorts = [(Cohort(start=0, size=4_000, redraw=place), 0, place) for place in range(4)]
     share = way.share_served(cohorts)
     eligible = DEVICES.is_eligible(np.arange(6_000), seed=9).mean()
     assert 0.97 * eligible < share <= eligible
     alone = way.share_served(cohorts[:1])
-    assert alone == way.attend(*cohorts[0])[0].answers / 6_000
+    assert alone == way.round(*cohorts[0]).num_answers / 6_000
     assert alone == way.share_served([cohorts[0], cohorts[0]])
 
 

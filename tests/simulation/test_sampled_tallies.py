@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.exact_tally import ExactTallyExecutor
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
@@ -16,10 +15,13 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.simulation import engine
-from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
+from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests import questions_of_each_kind as ask
+from tests.asked_clients import answered
 from tests.thinned import thinned
 
 ALPHA = 1e-9
@@ -57,25 +59,26 @@ PROTOCOL = LdpTrieHH(
 )
 
 
-def per_report(population, seed):
-    return InProcessExecutor(ClientWorker(population, seed=seed))
+AT_ONCE = Fidelity(name=EXACT_TALLY)
+BY_REPORT = Fidelity(name=PER_REPORT)
 
 
-def exact(population, seed, drawn_clients=None):
-    return ExactTallyExecutor(
-        per_report(population, seed), seed=seed, always=True, drawn_clients=drawn_clients
+def first_round(population, seed, fidelity, protocol=PROTOCOL, *, progress=None, executor=None):
+    """Return the first round of a protocol."""
+    return next(
+        engine.rounds(
+            protocol,
+            executor or InProcessExecutor(ClientWorker(population, seed=seed)),
+            roster=Roster(population.order(seed=seed)),
+            fidelity=fidelity,
+            progress=progress,
+        )
     )
-
-
-def first_answer(executor, protocol=PROTOCOL, progress=None):
-    question = protocol.next_question(protocol.initialize())
-    (answer,) = executor.answer(question, progress)
-    return question, answer
 
 
 def true_counts(population, seed):
     protocol = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none"})
-    return first_answer(per_report(population, seed), protocol)[1].aggregate.tally
+    return first_round(population, seed, BY_REPORT, protocol).aggregate.tally
 
 
 def support_p_values(tallies, counts, num_reports, oracle):
@@ -95,15 +98,15 @@ def support_p_values(tallies, counts, num_reports, oracle):
         yield stats.chi2.sf(statistic, len(expected) - 1)
 
 
-@pytest.mark.parametrize("kind", [per_report, exact])
+@pytest.mark.parametrize("kind", [BY_REPORT, AT_ONCE])
 def test_supports_have_their_exact_distribution_with_and_without_reports(population, kind):
     # One choice of contributions, many draws of the randomizer: only its stream's seed changes.
     counts = true_counts(population, 0)
-    question, _ = first_answer(kind(population, 0))
+    question = first_round(population, 0, kind).question
     oracle = make_oracle(question.channel.oracle, question.domain_size)
     num_reports = int(counts.sum())
     rng = np.random.default_rng(1)
-    if kind is per_report:
+    if kind is BY_REPORT:
         values = np.repeat(np.arange(len(counts)), counts)
         tallies = [oracle.aggregate(values=values, rng=rng) for _ in range(1500)]
     else:
@@ -119,16 +122,21 @@ def test_supports_have_their_exact_distribution_with_and_without_reports(populat
 def test_true_counts_are_those_of_the_clients_that_per_report_asks(population):
     counts = true_counts(population, 3)
     null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none"})
-    _, answer = first_answer(exact(population, 3), null)
-    _, reported = first_answer(per_report(population, 3))
+    answer = first_round(population, 3, AT_ONCE, null)
+    reported = first_round(population, 3, BY_REPORT)
     assert np.array_equal(answer.aggregate.tally, counts)
     assert answer.diagnostics == replace(reported.diagnostics, is_sampled=True)
     assert answer.aggregate.num_reports == reported.aggregate.num_reports
     assert answer.aggregate.num_clients == 500
 
 
-def coverage_and_kept(protocol: DiscoveryProtocol, executor, population):
-    *_, last = engine.rounds(protocol, executor)
+def coverage_and_kept(protocol: DiscoveryProtocol, fidelity, population, seed):
+    *_, last = engine.rounds(
+        protocol,
+        InProcessExecutor(ClientWorker(population, seed=seed)),
+        roster=Roster(population.order(seed=seed)),
+        fidelity=fidelity,
+    )
     words = population.lexicon.ids(protocol.discoveries(last.state).words)
     words = words[words >= 0]
     kept = np.zeros(len(population.lexicon), dtype=bool)
@@ -157,11 +165,10 @@ def test_coverage_and_kept_words_have_one_distribution_over_200_runs():
 
     def sample(kind, protocol=PROTOCOL, offset=0):
         return [
-            coverage_and_kept(protocol, kind(population, seed + offset), population)
-            for seed in range(runs)
+            coverage_and_kept(protocol, kind, population, seed + offset) for seed in range(runs)
         ]
 
-    reported, at_once = sample(per_report), sample(exact, offset=1_000)
+    reported, at_once = sample(BY_REPORT), sample(AT_ONCE, offset=1_000)
     p_value, z = distributions(reported, at_once)
     assert len(z) > 5
     assert p_value > ALPHA
@@ -169,20 +176,21 @@ def test_coverage_and_kept_words_have_one_distribution_over_200_runs():
     # Somewhat more and somewhat less noise shows.
     for epsilon in (2.4, 3.8):
         other = LdpTrieHH(**{**vars(PROTOCOL), "local_epsilon": epsilon})
-        p_value, z = distributions(reported, sample(exact, other, offset=1_000))
+        p_value, z = distributions(reported, sample(AT_ONCE, other, offset=1_000))
         assert p_value < ALPHA or abs(z).max() > stats.norm.isf(ALPHA / 2)
 
 
 def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(population):
     # Identical reports: a null mechanism shows the extrapolated counts themselves.
     null = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "none", "clients_per_layer": 1_500})
-    _, whole = first_answer(per_report(population, 0), null)
+    whole = first_round(population, 0, BY_REPORT, null)
     progress: list[int] = []
-    question, part = first_answer(exact(population, 0, 400), null, progress.append)
+    some = Fidelity(name=EXACT_TALLY, drawn_clients=400)
+    part = first_round(population, 0, some, null, progress=progress.append)
     counts, truth = part.aggregate.tally, whole.aggregate.tally
     assert part.aggregate.num_clients == 1_500 == sum(progress)
     assert part.aggregate.num_reports == counts.sum() == 3_000
-    assert part.diagnostics.num_dummies == counts[question.names.nothing]
+    assert part.diagnostics.num_dummies == counts[part.question.names.nothing]
     error = np.sqrt(truth * (1_500 / 400 - 1))
     often = truth >= 20
     assert often.sum() > 10
@@ -195,54 +203,46 @@ def test_a_layer_of_many_clients_is_extrapolated_within_its_stated_error(populat
 
 def test_without_padding_the_reports_are_those_of_the_counts(population):
     bare = LdpTrieHH(**{**vars(PROTOCOL), "pad": False})
-    _, answer = first_answer(exact(population, 0, 100), bare)
+    some = Fidelity(name=EXACT_TALLY, drawn_clients=100)
+    answer = first_round(population, 0, some, bare)
     assert answer.diagnostics.num_dummies == 0
     assert 0 < answer.aggregate.num_reports <= 1_000
 
 
 def test_the_same_seed_gives_the_same_bits(population):
-    first, second, other = (
-        first_answer(exact(population, seed))[1].aggregate for seed in (5, 5, 6)
-    )
+    first, second, other = (first_round(population, seed, AT_ONCE).aggregate for seed in (5, 5, 6))
     assert isinstance(first, Aggregate)
     assert np.array_equal(first.tally, second.tally)
     assert not np.array_equal(first.tally, other.tally)
 
 
-def test_other_queries_and_sizes_are_refused(population):
+def test_other_queries_and_sizes_are_refused():
     question = ask.word_votes(cohort=Cohort(start=0, size=100))
     with pytest.raises(InputError, match="'auto' or 'per-report' for PlainVotes"):
-        list(exact(population, 0).answer(question))
+        AT_ONCE.samples(question, 100)
     with pytest.raises(InputError, match="drawn_clients = 'all' for PlainVotes"):
-        list(exact(population, 0, 50).answer(question))
+        Fidelity(drawn_clients=50).samples(question, 100)
     with pytest.raises(InputError, match="drawn_clients >= 1, got drawn_clients=0"):
-        exact(population, 0, 0)
+        Fidelity(drawn_clients=0)
 
 
-class Recorder(Executor):
-    """Notes what it is asked, and hands it on."""
+class Recorder(InProcessExecutor):
+    """Notes what it is asked."""
 
-    def __init__(self, population):
-        self.asked = []
-        self._executor = per_report(population, 0)
-
-    def answer(self, question, progress=None):
-        self.asked.append(question)
-        return self._executor.answer(question, progress)
-
-    def close(self):
-        self._executor.close()
+    def answer(self, broadcast, progress=None):
+        self.asked = broadcast.questions
+        return super().answer(broadcast, progress)
 
 
 def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_ever(population):
     cheap = LdpTrieHH(**{**vars(PROTOCOL), "oracle": "oue"})
     for protocol, at_once in ((cheap, True), (PROTOCOL, False)):
-        recorder = Recorder(population)
-        auto = ExactTallyExecutor(recorder, seed=0)
-        _, answer = first_answer(auto, protocol)
+        recorder = Recorder(ClientWorker(population, seed=0))
+        answer = first_round(population, 0, Fidelity(), protocol, executor=recorder)
         assert answer.diagnostics.is_sampled is at_once
-        assert recorder.asked[0].counts_only is at_once
-        expected = first_answer((exact if at_once else per_report)(population, 0), protocol)[1]
+        (asked,) = recorder.asked
+        assert asked.counts_only is at_once
+        expected = first_round(population, 0, AT_ONCE if at_once else BY_REPORT, protocol)
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 
 
@@ -251,13 +251,13 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
 )
 @pytest.mark.parametrize("protocol", thinned([SFP, PEM]), ids=["sfp", "pem"])
 def test_sketches_drawn_at_once_have_the_distribution_of_those_of_reports(population, protocol):
-    question = protocol.next_question(protocol.initialize())
-    sums = {kind: [] for kind in (per_report, exact)}
-    for kind, seeds in ((per_report, range(60)), (exact, range(100, 160))):
-        for seed in seeds:
-            (answer,) = kind(population, seed).answer(question)
-            sums[kind].append(answer.aggregate.tally)
-    reported, at_once = (np.array(sums[kind], dtype=float) for kind in (per_report, exact))
+    reported, at_once = (
+        np.array(
+            [first_round(population, seed, kind, protocol).aggregate.tally for seed in seeds],
+            dtype=float,
+        )
+        for kind, seeds in ((BY_REPORT, range(60)), (AT_ONCE, range(100, 160)))
+    )
     assert len({int(row[-1]) for row in at_once}) > 1
     # Every cell's mean, and the variance of all cells together.
     spread = np.sqrt((reported.var(axis=0) + at_once.var(axis=0)) / 60)
@@ -273,8 +273,8 @@ def test_hits_of_any_blocks_give_one_tally(population):
     asked = replace(question, counts_only=True)
     worker = ClientWorker(population, seed=3)
     blocks = list(range(question.cohort.num_blocks))
-    whole = worker.answer(asked, blocks)
-    parts = [ClientWorker(population, seed=3).answer(asked, blocks[i::2]) for i in (1, 0)]
+    whole = answered(worker, asked, blocks)
+    parts = [answered(ClientWorker(population, seed=3), asked, blocks[i::2]) for i in (1, 0)]
     merged = parts[0].merge(parts[1])
     assert len(blocks) > 1
     assert np.array_equal(whole.aggregate.tally, merged.aggregate.tally)
