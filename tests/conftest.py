@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import io
+import logging
 import os
 import subprocess
 import sys
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 RAY_CORES = 3
 """As many as the most workers of a test."""
+
+
+@pytest.fixture(autouse=True)
+def heard() -> None:
+    """What fedhh logs is heard, also after a command of an earlier test that was to be quiet."""
+    logging.getLogger("fedhh").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

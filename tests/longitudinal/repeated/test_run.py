@@ -169,10 +169,10 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
-def test_workers_change_nothing(done, tmp_path, shared_ray):
-    _, whole, _ = done
-    run_plan(plan_of("longitudinal.days=14", *OTHERS, "execution.workers=2"), tmp_path / "two")
-    assert files(tmp_path / "two") == files(whole)
+def test_workers_change_nothing(tmp_path, shared_ray):
+    run_plan(tiny(), tmp_path / "whole")
+    run_plan(tiny("execution.workers=2"), tmp_path / "two")
+    assert files(tmp_path / "two") == files(tmp_path / "whole")
 
 
 @pytest.mark.slow("::test_of_few_devices_those_with_budget_are_asked_and_charged")
