@@ -127,8 +127,13 @@ def command(request, monkeypatch, capfd):
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
         # What is printed does not depend on how fast this machine is.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
+        # How much is said is the command's alone.
+        loggers = [logging.getLogger(name) for name in ("fedhh", "matplotlib")]
+        levels = [logger.level for logger in loggers]
         with pytest.raises(SystemExit) as end:
             cli.main(commands or cli.app)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         output, complaint = capfd.readouterr()
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
