@@ -159,24 +159,37 @@ def _below_plan(plan: LocalReports, layers: Sequence[LayerRecord]) -> str | None
     return None
 
 
-def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
-    uses, padded = run.uses, run.plan.padded
-    notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
+def _note_on_participation(run: RunFacts) -> str:
+    uses = run.uses
     if len(run.groups) > 1:
         apart, others = run.groups
-        notes.append(
+        return (
             f"The first {len(apart.layers)} of {len(run.layers)} planned rounds have clients of "
             f"their own; a client of the others may take part in up to {others.uses}, which are "
             "composed, however many took place. The maximum of the two groups holds."
         )
-    elif uses > 1:
-        notes.append(
+    if run.plan.participation == "epochs":
+        known = f"{run.plan.smallest_cohort:,}"
+        hidden = f"who answers in which round is not secret: {known} clients hide each other"
+        if run.hides_epochs:
+            hidden = (
+                f"at least {run.cohort:,} of one hide each other from readers who do not learn who "
+                f"answered in which round; from others, the {known} of a round do"
+            )
+        return f"A client answers once in each of {uses} epochs, all composed; {hidden}."
+    if uses > 1:
+        return (
             f"A client may take part in up to {uses} rounds, all that the settings allow, so "
             "as many are composed, however many took place; with disjoint cohorts the maximum "
             "over rounds would hold."
         )
-    else:
-        notes.append("Cohorts are disjoint and chosen without the data: maximum over layers.")
+    return "Cohorts are disjoint and chosen without the data: maximum over layers."
+
+
+def _notes(run: RunFacts, layers: Sequence[LayerRecord], *, has_realised: bool) -> list[str]:
+    padded = run.plan.padded
+    notes = ["Neighbors are swaps: one item, or all items of one client, replaced by others."]
+    notes.append(_note_on_participation(run))
     if has_realised:
         before = "what is not marked R"
         if run.domains_vary and padded and not _below_plan(run.plan, layers):

@@ -23,6 +23,7 @@ Where some clients never answer a round, those may all be honest: the fewest ans
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, Self, TypeVar
@@ -131,13 +132,24 @@ class Collusion:
         """Return a plan whose rounds accept as few answers as honest clients may give.
 
         What it claims by `fedhh.accounting.account` is what remains under collusion, but for
-        `added_delta`.
+        `added_delta`. Where all clients of an epoch hide each other, so do all its colluders.
         """
+        if plan.participation == "epochs" and plan.secret_cohorts:
+            left = (one for each in plan.shuffles for one in self._left(each))
+            return replace(plan, layers=tuple(left))
         fewest: dict[int, int] = {}
         for planned in plan.layers:
             honest = self.fewest_honest_of(planned)
             fewest[planned.num_clients] = min(honest, fewest.get(planned.num_clients, honest))
         return plan.accepting(fewest.__getitem__)
+
+    def _left(self, epoch: Sequence[PlannedRound]) -> Iterator[PlannedRound]:
+        """Yield an epoch's rounds, accepting so few answers in all as honest clients may give."""
+        taken = self.most_colluders(sum(each.num_clients for each in epoch))
+        for each in epoch:
+            least = max(1, each.fewest_clients - taken)
+            taken -= each.fewest_clients - least
+            yield replace(each, least_clients=least)
 
     def stated(self, guarantee: Guarantee, *, rounds: int) -> Guarantee:
         """Return a central guarantee of an honest part with its delta and what it assumes.

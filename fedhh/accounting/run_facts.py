@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
 from fedhh.plans.local_reports import LocalReports
@@ -96,6 +98,11 @@ class RunFacts:
         return tuple(found)
 
     @property
+    def hides_epochs(self) -> bool:
+        """Whether all clients of an epoch hide each other."""
+        return self.plan.participation == "epochs" and self.plan.secret_cohorts
+
+    @property
     def uses(self) -> int:
         """Most layers in which one client may take part."""
         return self.plan.most_rounds_per_client
@@ -113,8 +120,8 @@ class RunFacts:
 
     @property
     def cohort(self) -> int:
-        """Fewest clients in one layer."""
-        return min(record.num_clients for record in self.layers)
+        """Fewest clients that hide each other: of a layer, or of an epoch of secret cohorts."""
+        return self._fewest_together([record.num_clients for record in self.layers])
 
     @property
     def same_size(self) -> str:
@@ -123,5 +130,12 @@ class RunFacts:
 
     @property
     def reports(self) -> int:
-        """Fewest reports in one layer, cut to what the bounds are computed for."""
-        return min(NUM_REPORTS_RANGE[1], *(record.num_reports for record in self.layers))
+        """Fewest reports that are shuffled together, cut to what bounds are computed for."""
+        numbers = [record.num_reports for record in self.layers]
+        return min(NUM_REPORTS_RANGE[1], self._fewest_together(numbers))
+
+    def _fewest_together(self, numbers: Sequence[int]) -> int:
+        if not self.hides_epochs:
+            return min(numbers)
+        ends = list(accumulate((len(rounds) for rounds in self.plan.shuffles), initial=0))
+        return min(sum(numbers[start:end]) for start, end in pairwise(ends))

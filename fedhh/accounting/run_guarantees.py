@@ -43,6 +43,7 @@ from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import (
     CLOSED_FORM_OF_SELECTION,
     COMPOSITION,
+    EPOCHS,
     GROUPS,
     SUN_CENTRAL,
 )
@@ -57,6 +58,9 @@ REACHABLE = "blanket, any domain"
 
 LINKED = "a client's reports are counted together, and the theorems are about shuffled reports"
 """Why nothing is amplified where each client has one vote for a value; see docs/accounting.md."""
+
+SECRET_COHORTS = "readers do not learn who answered in which round"
+"""What is assumed of epochs, whose orders are secret; see docs/accounting.md, section 14."""
 
 _NUM_LATER = 2
 """Bounds of 2023 in `central_guarantees`: by optimal differences, and in closed form."""
@@ -187,14 +191,15 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
 
     Empty where the plan says all of it: clients fill up to B reports, as many answered as it
     accepts at least, and no vote decides the domain of a layer. With clients that are reused, only
-    the plan counts. Empty, too, where nothing is amplified: each client has one vote for a value.
+    the plan counts, and with epochs of secret cohorts, whose rounds hide each other's clients.
+    Empty, too, where nothing is amplified: each client has one vote for a value.
 
     Args:
         run: The rounds that took place.
     """
     votes_decide = run.plan.is_subset_selection and run.uses == 1 and run.domains_vary
     others_answered = run.uses == 1 and _others_answered(run)
-    if run.plan.votes_per_client == "one":
+    if run.plan.votes_per_client == "one" or run.hides_epochs:
         return []
     if not run.layers or (run.plan.padded and not (votes_decide or others_answered)):
         return []
@@ -253,7 +258,7 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
     if not run.plan.is_subset_selection:
         return proven
-    if run.uses > 1 or (run.domains_vary and not run.realised):
+    if run.uses > 1 or run.hides_epochs or (run.domains_vary and not run.realised):
         return [*proven, (reachable_of(run.plan, num_reports=num_reports),)]
     sizes = {
         (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size) for record in run.layers
@@ -327,6 +332,8 @@ def _central(
     composed: Composed | None = None,
 ) -> Guarantee:
     of_paper = run.plan.is_subset_selection and unit == "item" and method in _CLAIMED
+    if run.hides_epochs:
+        theorem, assumptions = f"{theorem}; {EPOCHS}", f"{assumptions}; {SECRET_COHORTS}"
     return Guarantee(
         unit=unit,
         trust="central",

@@ -41,4 +41,5 @@ PURE_NOISY_SUMS = (
     "the noise's largest loss, times all sums that move (docs/accounting.md, section 11)"
 )
 GROUPS = "group privacy with unequal steps (docs/accounting.md, section 4)"
+EPOCHS = "all clients of an epoch hide each other (docs/accounting.md, section 14)"
 VALIDATION = "validation round: a p-value of at most its rate (docs/accounting.md, section 5)"

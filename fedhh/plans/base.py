@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import TYPE_CHECKING, Self
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, Self
 
 from fedhh.questions.cohort import NOBODY, Cohort
-from fedhh.validation import InputError, shown
+from fedhh.validation import InputError, require_between, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
     from fedhh.questions.question import AnyQuestion
 
+Participation = Literal["one-round", "every-round", "epochs"]
+"""In which rounds a client answers: in that of its cohort, in all, or in one of each epoch."""
+
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
+
+
+def epoch_of(place: int, num_rounds: int, epochs: int) -> int:
+    """Return in which of some epochs a round is: in each as many rounds, up to one."""
+    return place * epochs // num_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,36 +75,67 @@ class PlannedRound:
 class Plan:
     """How a run treats its clients' data. `fedhh.accounting.account` goes by the value's type.
 
-    It gives each round its place and its cohort. Cohorts follow each other in the order of the
-    plan, so that no two overlap. Where clients are reused, each round draws its cohort from a
+    It gives each round its place and its cohort. In one round each, cohorts follow each other in
+    the order of the plan, so that no two overlap. In every round, each draws its cohort from a
     fresh order of all clients, which is numbered by the round's place; or, where the first rounds
-    have clients of their own, from those behind them.
+    have clients of their own, from those behind them. In epochs, the cohorts of an epoch follow
+    each other in a fresh order, which is numbered by the epoch.
 
     Attributes:
         layers: Every round that a run may have, in order; it may stop earlier.
-        reuses_clients: Whether a client may serve in several rounds.
-        num_apart: With that, so many of the first rounds have clients of their own, whom no other
-            round asks. All others then ask the rest, in one order; without any, each of them draws
-            afresh from everybody.
-        uploads_once: With that, whether what a client sends once answers all rounds.
+        participation: In which of them a client answers.
+        epochs: In "epochs", how many of them; as many rounds in each, up to one.
+        secret_cohorts: In "epochs", whether readers of the results do not learn who answered in
+            which round, so that all clients of an epoch hide each other.
+        num_apart: In "every-round", so many of the first rounds have clients of their own, whom no
+            other round asks. All others then ask the rest, in one order; without any, each of them
+            draws afresh from everybody.
+        uploads_once: In "every-round", whether what a client sends once answers all rounds.
     """
 
     layers: tuple[PlannedRound, ...]
-    reuses_clients: bool = False
+    participation: Participation = "one-round"
+    epochs: int = 1
+    secret_cohorts: bool = False
     num_apart: int = 0
     uploads_once: bool = False
 
     def __post_init__(self) -> None:
-        starts = list(accumulate((each.num_clients for each in self.layers), initial=0))
+        if self.participation == "epochs":
+            require_between(1, len(self.layers), epochs=self.epochs)
         placed = []
-        for place, each in enumerate(self.layers):
-            start, redraw = starts[place], None
-            if self.reuses_clients:
-                start = starts[min(place, self.num_apart)]
-                redraw = None if self.num_apart or self.uploads_once else place
-            cohort = Cohort(start=start, size=each.num_clients, redraw=redraw)
-            placed.append(replace(each, place=place, cohort=cohort))
+        apart = sum(each.num_clients for each in self.layers[: self.num_apart])
+        for order, rounds in groupby(range(len(self.layers)), self._order_of):
+            start = 0
+            for place in rounds:
+                if self.participation == "every-round" and place >= self.num_apart:
+                    start = apart
+                each = self.layers[place]
+                cohort = Cohort(start=start, size=each.num_clients, redraw=order)
+                placed.append(replace(each, place=place, cohort=cohort))
+                start += each.num_clients
         object.__setattr__(self, "layers", tuple(placed))
+
+    def _order_of(self, place: int) -> int | None:
+        """Return which fresh order a round's cohort is cut from; None for the run's one order."""
+        if self.participation == "epochs":
+            return epoch_of(place, len(self.layers), self.epochs)
+        if self.participation == "one-round" or self.num_apart or self.uploads_once:
+            return None
+        return place
+
+    @property
+    def reuses_clients(self) -> bool:
+        """Whether a client may serve in several rounds."""
+        return self.participation != "one-round"
+
+    @property
+    def shuffles(self) -> tuple[tuple[PlannedRound, ...], ...]:
+        """The rounds whose clients hide each other, for each group of them."""
+        if self.participation != "epochs" or not self.secret_cohorts:
+            return tuple((each,) for each in self.layers)
+        of_epoch = groupby(self.layers, lambda each: each.cohort.redraw)
+        return tuple(tuple(rounds) for _, rounds in of_epoch)
 
     @property
     def max_items(self) -> int:
@@ -116,6 +155,8 @@ class Plan:
     @property
     def most_rounds_per_client(self) -> int:
         """Rounds in which one client takes part, at most."""
+        if self.participation == "epochs":
+            return self.epochs
         if not self.reuses_clients:
             return 1
         return max(len(self.layers) - self.num_apart, min(self.num_apart, 1))
@@ -132,7 +173,7 @@ class Plan:
             return (self,)
         apart, others = self.layers[: self.num_apart], self.layers[self.num_apart :]
         return (
-            replace(self, layers=apart, reuses_clients=False, num_apart=0),
+            replace(self, layers=apart, participation="one-round", num_apart=0),
             replace(self, layers=others, num_apart=0),
         )
 
@@ -141,8 +182,7 @@ class Plan:
         """Clients that the population must have."""
         if not self.reuses_clients:
             return self.most_answers
-        sizes = [layer.num_clients for layer in self.layers]
-        return sum(sizes[: self.num_apart]) + max(sizes[self.num_apart :], default=0)
+        return max(each.cohort.start + each.num_clients for each in self.layers)
 
     @property
     def most_answers(self) -> int:
@@ -156,13 +196,27 @@ class Plan:
 
     @property
     def fewest_answers(self) -> int:
-        """Fewest answers that a round accepts."""
-        return min(layer.fewest_clients for layer in self.layers)
+        """Fewest answers that hide each other: of a round, or of an epoch of secret cohorts."""
+        return min(sum(each.fewest_clients for each in rounds) for rounds in self.shuffles)
 
     @property
     def most_uploads(self) -> int:
         """Answers that clients send at most: `most_answers`, or one of each client for all."""
         return self.most_asked if self.uploads_once else self.most_answers
+
+    def most_of_client(self, numbers: Mapping[int, float]) -> float:
+        """Return the most that one client may have in all, of what it has in a round.
+
+        Args:
+            numbers: By the rounds' places.
+        """
+        if self.participation == "every-round" and not self.uploads_once:
+            return sum(numbers.values())
+        largest: dict[int | None, float] = {}
+        for place, number in numbers.items():
+            order = self.layers[place].cohort.redraw
+            largest[order] = max(number, largest.get(order, 0.0))
+        return sum(largest.values())
 
     @property
     def num_passes(self) -> int:

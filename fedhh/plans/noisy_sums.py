@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plans.base import Participation, Plan, PlannedRound
 from fedhh.plans.noise_privacy import least_noise, noise_epsilon
 from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
@@ -108,7 +108,7 @@ class SecureSums(NoisySums):
 class TwoServerSums(NoisySums):
     """Clients upload words in secret shares; two servers open noisy sums, layer by layer."""
 
-    reuses_clients: bool = True
+    participation: Participation = "every-round"
     uploads_once: bool = True
 
     def epsilon(self, unit: Unit, delta: float) -> float:

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedhh.plans.base import Plan
+from fedhh.plans.base import Participation, Plan
 from fedhh.plans.sampled_votes import Floats, SampledVotes
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
@@ -50,7 +50,7 @@ class SampledThreshold(Plan):
 
     sample_size: int
     threshold: int
-    reuses_clients: bool = True
+    participation: Participation = "every-round"
 
 
 @dataclass(frozen=True, kw_only=True)

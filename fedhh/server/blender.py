@@ -100,6 +100,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require_one_round("whose groups are told apart by whom they trust")
         # Computed once here so that a delta without a threshold is refused before anything runs.
         _ = self.curator.threshold
 

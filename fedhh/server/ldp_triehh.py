@@ -106,8 +106,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
             if any of them supports it, so that a fake client has one vote for a value and not B.
             Whoever counts has to know which reports are of one client; no amplification by
             shuffling is claimed then. "all": each report is counted by itself, as in the paper.
-        reuse_clients: Draw each cohort from all clients again, so that one may serve repeatedly.
-            Off in the paper; needed only for populations too small for fresh cohorts.
     """
 
     name: ClassVar[str] = "ldp-triehh"
@@ -121,7 +119,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
     oracle: str = "ss"
     subset_size: Literal["optimal", "paper"] = "optimal"
     votes_per_client: VotesPerClient = "all"
-    reuse_clients: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -199,8 +196,8 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
 
     @property
     def num_cohorts(self) -> int:
-        """One for every layer that asks, unless clients serve again."""
-        return 1 if self.reuse_clients else self.rounds_per_pass * self.passes
+        """One for every layer that asks."""
+        return self.rounds_per_pass * self.passes
 
     @property
     def longest_word(self) -> int:
@@ -209,13 +206,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
     @property
     def validation_oracle(self) -> OracleSpec:
         return self.oracle_spec
-
-    @property
-    def num_validation_clients(self) -> int:
-        """As in `LocalProtocol`; one cohort where clients serve again."""
-        if self.reuse_clients:
-            return self.cohort_clients
-        return super().num_validation_clients
 
     @property
     def plan(self) -> LocalReports:
@@ -233,7 +223,6 @@ class LdpTrieHH(LocalProtocol[TrieState, VoteQuestion], PostProcessed[TrieState,
                 for layer, smallest, largest in domains
             ],
             most_words=self.most_found,
-            reuses_clients=self.reuse_clients,
             randomizers=(self.oracle_spec,),
             validation_randomizer=None,
         )

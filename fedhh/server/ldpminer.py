@@ -85,6 +85,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require_one_round("which divides a client's budget among its rounds")
         require_epsilon(epsilon_of_a_round=self.round_epsilon)
 
     @property
@@ -141,7 +142,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         return self.planned_reports(
             rounds,
             most_words=self.keep,
-            reuses_clients=True,
+            participation="every-round",
             num_apart=int(self.learns_size),
             randomizers=(OracleSpec(name=_PHASES[-1], epsilon=self.round_epsilon),),
             is_of_whole_set=True,

@@ -6,6 +6,7 @@ How a client contributes, the plan, the validation round, the seeds of public ha
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, Self
@@ -17,7 +18,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.plans.base import PlannedRound
+from fedhh.plans.base import Participation, PlannedRound, epoch_of
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import DiscoveryProtocol, QuestionType, State
 from fedhh.questions.choice import SampleB
@@ -29,6 +30,7 @@ from fedhh.server.noise import Noise
 from fedhh.server.validation import Validation
 from fedhh.settings import (
     AUTO,
+    Count,
     CountOrAuto,
     FromConfig,
     Items,
@@ -65,8 +67,8 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         local_epsilon: Privacy of one contribution.
         alphabet: "printable", "lower", or the symbols themselves.
         known_words: What devices know and keep to themselves; none of it is found.
-        clients_per_layer: N, size of each cohort; "auto" divides the whole population among the
-            cohorts.
+        clients_per_layer: N, size of each cohort, or of each epoch; "auto" divides the whole
+            population among the cohorts, and is the whole where a client answers in several rounds.
         false_discovery_rate: Of the words that a run returns, the expected share that at most
             ``anonymity_k`` clients hold is at most this: a last cohort is held out and asked about
             the found words only (the validation round), and those return that Benjamini and
@@ -74,7 +76,16 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         anonymity_k: k of the validation round: a word that at most so many clients of the
             population hold is returned with probability at most ``false_discovery_rate``. With 0,
             the round tests only whether anybody holds it.
-        validation_share: Share of all clients that the validation round asks, where there is one.
+        validation_share: Share of all clients that the validation round asks, where there is one
+            and a client answers in one round.
+        participation: "one-round", the papers': a client answers in the round of its cohort.
+            "every-round": all clients answer in each round. "epochs": a client answers in one round
+            of each of ``epochs`` epochs. An epoch puts all clients in a fresh random order and cuts
+            it into the cohorts of its rounds, which are alike.
+        epochs: In "epochs", how many there are, at most one for each round.
+        cohorts: In "epochs", what readers of the results know. "secret": they do not learn who
+            answered in which round, so that all clients of an epoch hide each other. "known": they
+            may, so that a client hides in its own cohort alone.
     """
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
@@ -86,11 +97,38 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
     false_discovery_rate: FalseDiscoveryRate = 0.0
     anonymity_k: AnonymityK = 20
     validation_share: ValidationShare = 0.25
+    participation: Participation = "one-round"
+    epochs: Count = 1
+    cohorts: Literal["known", "secret"] = "known"
 
     def __post_init__(self) -> None:
         check_settings(self)
+        self._check_participation()
         # Made once here so that a bad alphabet is refused before anything runs.
         _ = self.symbols
+
+    def _check_participation(self) -> None:
+        if self.participation == "epochs":
+            if self.max_items != 1:
+                raise InputError(
+                    "Expected max_items=1 with participation='epochs', one report of a client in "
+                    f"each, got max_items={self.max_items}; set participation='every-round'."
+                )
+            return
+        for name, alone in (("epochs", 1), ("cohorts", "known")):
+            if (value := getattr(self, name)) != alone:
+                raise InputError(
+                    f"Expected {name}={alone} with participation={self.participation!r}, got "
+                    f"{name}={value}; set participation='epochs'."
+                )
+
+    def require_one_round(self, reason: str) -> None:
+        """Raise InputError unless ``participation`` is "one-round"; with a reason."""
+        if self.participation != "one-round":
+            raise InputError(
+                f"Expected participation='one-round' of {self.title}, {reason}, got "
+                f"participation={self.participation!r}."
+            )
 
     @property
     def symbols(self) -> Alphabet:
@@ -132,7 +170,9 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         A ``hash_seed`` or ``noise_seed`` that is None becomes the run's.
         """
         settled = self
-        if self.clients_per_layer == AUTO:
+        if self.participation != "one-round" and self.clients_per_layer == AUTO:
+            settled = replace(self, clients_per_layer=num_clients)
+        elif self.clients_per_layer == AUTO:
             size = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
             if size < 1:
                 left = " without the validation round's part" if self.validates else ""
@@ -240,6 +280,9 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             "anonymity_k": self.anonymity_k,
             "votes_per_client": self.votes_per_client,
             "validation_randomizer": self.validation_oracle if self.validates else None,
+            "participation": self.participation,
+            "epochs": self.epochs,
+            "secret_cohorts": self.cohorts == "secret",
         }
         layers = list(rounds)
         if self.validates:
@@ -252,7 +295,20 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             )
             layers.append(replace(validation, validates=True))
         spending = tuple(replace(each, local_epsilon=spent) for each in layers)
-        return kind(layers=spending, **{**shared, **more})
+        return kind(layers=self._taking_part(spending), **{**shared, **more})
+
+    def _taking_part(self, rounds: Sequence[PlannedRound]) -> tuple[PlannedRound, ...]:
+        """Return rounds of as many clients as take part in each."""
+        if self.participation == "one-round":
+            return tuple(rounds)
+        orders: Sequence[int] = range(len(rounds))
+        if self.participation == "epochs":
+            orders = [epoch_of(place, len(rounds), self.epochs) for place in orders]
+        sharing = Counter(orders)
+        return tuple(
+            replace(each, num_clients=self.cohort_clients // sharing[order])
+            for each, order in zip(rounds, orders, strict=True)
+        )
 
     def asker(self, planned: PlannedRound) -> Any:
         return Validation(self) if planned.validates else self

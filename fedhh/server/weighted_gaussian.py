@@ -54,7 +54,7 @@ class WeightedSelection(TrustedAggregator):
     def plan(self) -> WeightedGaussian:
         return WeightedGaussian(
             layers=self.planned_rounds(self.rounds),
-            reuses_clients=self.rounds > 1,
+            participation="every-round" if self.rounds > 1 else "one-round",
             epsilon=float(self.central_epsilon),
             delta=self.delta,
             releases=self.releases,

@@ -58,7 +58,7 @@ class ClientOrder:
 
     Of a large population that is stored in a random order, chunks of clients that follow each other
     are permuted, from a random first client on: a cohort is as random a sample as any, and is read
-    piece by piece.
+    piece by piece. A fresh order is one of clients, however they are stored: privacy rests on it.
 
     Attributes:
         num_clients: Clients of the population.
@@ -82,7 +82,7 @@ class ClientOrder:
             order = _shuffled(self.num_clients, self.seed, cohort.redraw)
             return order[place].astype(np.int64)
         rng = _order_rng(self.seed, cohort.redraw)
-        if self.is_shuffled:
+        if self.is_shuffled and cohort.redraw is None:
             return self._by_chunks(positions, rng)
         return KeyedPermutation.draw(self.num_clients, rng=rng).at(positions)
 

@@ -176,7 +176,7 @@ def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
 def test_a_client_of_several_rounds_adds_the_chance_of_each():
     protocol = fedhh.LdpTrieHH(
         depth=3, passes=1, clients_per_layer=200, local_epsilon=1.0,
-        oracle="grr", reuse_clients=True,
+        oracle="grr", participation="every-round",
         skip_free_layers=False,
     ).settle(num_clients=100_000, seed=0)  # fmt: skip
     collusion = Collusion(colluders=10_000, num_clients=100_000, excess_chance=1e-9)

@@ -47,7 +47,9 @@ from tests.thinned import thinned
 KNOWN = Candidates(["ab", "ac", "ba", "bb", "cc", "dd"])
 LOCAL = {
     "ldp-triehh": LdpTrieHH(clients_per_layer=300, depth=4, max_items=3, local_epsilon=6.0),
-    "reusing": LdpTrieHH(clients_per_layer=300, depth=4, local_epsilon=2.0, reuse_clients=True),
+    "reusing": LdpTrieHH(
+        clients_per_layer=300, depth=4, local_epsilon=2.0, participation="every-round"
+    ),
     "adaptive": AdaptiveTrieHH(depth=4, local_epsilon=6.0),
     "sfp": Sfp(length=4, num_puzzles=16, max_items=2),
     "rappor": Rappor(candidates=KNOWN, bloom_bits=32, bloom_cohorts=8, max_items=2),

@@ -37,7 +37,7 @@ def plan(sizes, *, num_apart=1, oracle="grr", epsilon=1.0, domains=None, max_ite
     ]
     return LocalReports(
         layers=tuple(rounds),
-        reuses_clients=True,
+        participation="every-round",
         num_apart=num_apart,
         randomizers=(OracleSpec(name=oracle, epsilon=epsilon),),
     )
@@ -159,7 +159,7 @@ def test_groups_are_told_apart_only_where_others_share_their_clients():
     for one in (
         plan((10, 20)),
         replace(shared, num_apart=0),
-        replace(shared, reuses_clients=False),
+        replace(shared, participation="one-round"),
     ):
         assert one.groups == (one,)
 

@@ -129,9 +129,9 @@ def test_without_a_least_number_next_to_nothing_is_amplified_before_the_run():
 
 
 def test_reused_clients_compose_as_before_and_have_nothing_realised():
-    plan = replace(plan_of(3_000, 3_000, oracle="grr"), reuses_clients=True)
+    plan = replace(plan_of(3_000, 3_000, oracle="grr"), participation="every-round")
     accepting = plan.accepting(lambda _: 2_000)
-    smaller = replace(plan_of(2_000, 2_000, oracle="grr"), reuses_clients=True)
+    smaller = replace(plan_of(2_000, 2_000, oracle="grr"), participation="every-round")
     report = report_of(accepting, records(plan, 2_500, 2_600))
     assert central(report, realised=False) == central(report_of(smaller), realised=False)
     assert not central(report, realised=True)

@@ -74,7 +74,7 @@ def account_run(
     ]
     plan = LocalReports(
         layers=tuple(planned),
-        reuses_clients=reused,
+        participation="every-round" if reused else "one-round",
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon),),
     )
     return account(plan, layers, num_clients=10_000, delta=delta, alpha=alpha)

@@ -258,7 +258,11 @@ def test_a_small_run_has_an_opinion_on_what_it_composed():
         ),
         (
             fedhh.LdpTrieHH(
-                clients_per_layer=800, depth=3, max_items=3, local_epsilon=6.0, reuse_clients=True
+                clients_per_layer=800,
+                depth=3,
+                max_items=3,
+                local_epsilon=6.0,
+                participation="every-round",
             ),
             {
                 "item, clones", "item, blanket, any domain", "item, clones-2023",

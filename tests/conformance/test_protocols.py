@@ -56,7 +56,21 @@ PROTOCOLS = {
     "ldp-triehh-oue-unpadded": LdpTrieHH(
         **TRIE, local_epsilon=4.0, oracle="oue", pad=False, skip_free_layers=False
     ),
-    "ldp-triehh-reusing": LdpTrieHH(**TRIE, local_epsilon=6.0, reuse_clients=True, ties="paper"),
+    "ldp-triehh-reusing": LdpTrieHH(
+        **TRIE, local_epsilon=6.0, participation="every-round", ties="paper"
+    ),
+    "ldp-triehh-epochs": LdpTrieHH(
+        alphabet=LETTERS,
+        depth=4,
+        eta_max=8,
+        passes=1,
+        **VALIDATION,
+        local_epsilon=6.0,
+        max_items=1,
+        participation="epochs",
+        epochs=2,
+        cohorts="secret",
+    ),
     "ldp-triehh-validation": LdpTrieHH(**TRIE, **VALIDATION, local_epsilon=6.0, passes=2),
     "adaptive-triehh": AdaptiveTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "adaptive-triehh-votes": AdaptiveTrieHH(

@@ -113,7 +113,7 @@ def test_a_run_that_is_repeated() -> None:
     assert "Sun et al." in report.guarantee("item", "basic").theorem
     reused = LocalReports(
         layers=LAYERS,
-        reuses_clients=True,
+        participation="every-round",
         randomizers=(OracleSpec(name="cms", epsilon=2.0), OracleSpec(name="cms", epsilon=6.0)),
     )
     rules = rules_of_run(reused, every=30, name="sfp")

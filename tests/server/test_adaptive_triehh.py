@@ -56,7 +56,7 @@ def run(protocol, population, seed=0):
     [
         {},
         {"passes": 2, "clients_per_layer": 300},
-        {"reuse_clients": True, "clients_per_layer": 1_000, "passes": 2},
+        {"participation": "every-round", "clients_per_layer": 1_000, "passes": 2},
         {"ties": "paper", "skip_free_layers": False, "sampler": "greedy", "pad": False},
         {"oracle": "oue", "eta_max": 60},
         {"false_discovery_rate": 0.1, "validation_share": 0.2, "passes": 2},
@@ -374,7 +374,10 @@ def test_votes_plan_no_more_than_the_papers_algorithm():
     ("change", "message"),
     [
         ({"passes": 2}, r"Expected passes=1 with ranking='posterior', got passes=2; .*'votes'"),
-        ({"reuse_clients": True}, r"Expected reuse_clients=False with ranking='posterior', got"),
+        (
+            {"participation": "every-round"},
+            r"Expected participation=one-round with ranking='posterior', got",
+        ),
         ({"ranking": "vote"}, "did you mean 'votes'"),
         ({"public_words": "scowl"}, "did you mean 'scowl70'"),
         ({"public_context": 5}, "public_context <= 4, got"),
@@ -392,7 +395,7 @@ def test_settings_that_make_no_sense_are_refused_in_one_line(change, message):
 
 
 def test_votes_may_have_passes_and_reused_clients():
-    assert replace(FULL, ranking="votes", passes=2, reuse_clients=True).passes == 2
+    assert replace(FULL, ranking="votes", passes=2, participation="every-round").passes == 2
 
 
 def test_too_few_clients_for_the_layers_are_refused_with_their_number():

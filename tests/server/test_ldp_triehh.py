@@ -185,7 +185,7 @@ def test_too_few_clients_are_refused_with_the_numbers_and_a_cure():
     with pytest.raises(InputError, match=r"1,000 clients.*need 2,400.*clients_per_layer <= 166"):
         SMALL.check_population(1_000)
     SMALL.check_population(2_400)
-    reusing = replace(SMALL, reuse_clients=True)
+    reusing = replace(SMALL, participation="every-round")
     reusing.check_population(400)
     with pytest.raises(InputError, match="clients_per_layer <= 399"):
         reusing.check_population(399)

@@ -59,7 +59,7 @@ def test_short_words_are_voted_on_once():
 
 
 def test_every_layer_draws_reused_clients_afresh(population):
-    protocol = replace(SMALL, reuse_clients=True, clients_per_layer=3_000)
+    protocol = replace(SMALL, participation="every-round", clients_per_layer=3_000)
     clients = Recording(population)
     num_rounds = len(list(rounds(protocol, InProcessExecutor(ClientWorker(clients, seed=0)))))
     cohorts = np.sort(clients.asked.reshape(num_rounds, 3_000), axis=1)
@@ -71,7 +71,7 @@ def test_found_words_are_not_missed(population):
     # Without noise and with room for all, every word is found or still in the trie.
     protocol = replace(
         SMALL, oracle="none", eta_max=10**6, skip_free_layers=False, max_items=100,
-        clients_per_layer=population.num_clients, reuse_clients=True,
+        clients_per_layer=population.num_clients, participation="every-round",
     )  # fmt: skip
     truth = Truth(population, protocol.symbols, protocol.longest_word)
     followed = list(rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0))))

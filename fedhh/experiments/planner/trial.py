@@ -261,9 +261,11 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     held = np.unique(ids[ids >= 0])
     wanted = truth.clients >= (goal.min_clients(population.num_clients) or 1)
     history, plan = state.history, protocol.plan
-    at_most = sum if plan.reuses_clients else max
-    upload = at_most([each.report_bits * plan.max_items for each in history] or [0.0])
-    download = at_most([each.download_bits for each in history] or [0.0])
+    places = [plan.planned(each.pass_index, each.layer).place for each in history]
+    sent = [each.report_bits * plan.max_items for each in history]
+    upload = plan.most_of_client(dict(zip(places, sent, strict=True)))
+    received = [each.download_bits for each in history]
+    download = plan.most_of_client(dict(zip(places, received, strict=True)))
     if not math.isfinite(upload + download):
         raise InputError(
             f"{protocol.title}: what a client sends and receives depends on cryptography that is "

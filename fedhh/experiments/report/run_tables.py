@@ -125,6 +125,8 @@ def summary_rows(result: RunResult) -> list[_Row]:
     if plan.reuses_clients:
         each = "client and layer"
         drawn = "most of them asked again" if plan.num_apart else "drawn anew in each layer"
+        if plan.participation == "epochs":
+            drawn = f"once in each of {plan.epochs} epochs"
         who = ("answers", asked, f"of {clients} clients, {drawn}")
     else:
         each = "client"
@@ -224,6 +226,8 @@ def _local_rows(result: RunResult) -> list[_Row]:
     plan = result.protocol.plan
     uses = plan.most_rounds_per_client
     several_layers = f"{uses} layers" if plan.num_apart else f"all {uses} layers"
+    if plan.participation == "epochs":
+        several_layers = f"{uses} epochs"
     rounds = f", in {several_layers}" if uses > 1 else ""
     one, several = "contribution", f"{plan.max_items} contributions of a client"
     if _is_of_whole_set(plan):

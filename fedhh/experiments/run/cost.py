@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from fedhh.protocol import RoundSummary
 def cost_of(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
     """Return what the run asked of clients and network.
 
-    A client answers in one round, or, where every round draws from all clients, perhaps in each.
+    A client answers in one round, in one of each epoch, or perhaps in every round.
 
     Columns:
         clients_asked: Clients that answered; one that serves in several rounds counts each time,
@@ -24,9 +24,12 @@ def cost_of(plan: Plan, summaries: Sequence[RoundSummary]) -> dict[str, Any]:
             cryptography that is not simulated.
         download_bits_per_client_max: Bits that a client receives at most.
     """
-    largest = partial(max, default=0)
-    in_all = largest if plan.uploads_once else sum
-    at_most = in_all if plan.reuses_clients else largest
+    in_all = partial(max, default=0) if plan.uploads_once else sum
+    places = [plan.planned(each.pass_index, each.layer).place for each in summaries]
+
+    def at_most(bits: Iterable[float]) -> float:
+        return plan.most_of_client(dict(zip(places, bits, strict=True)))
+
     return {
         "clients_asked": in_all(s.num_clients for s in summaries),
         "reports": in_all(s.num_reports for s in summaries),

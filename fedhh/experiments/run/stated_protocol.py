@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
-from fedhh.plans.base import Plan, PlannedRound
+from fedhh.plans.base import Participation, Plan, PlannedRound
 from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.questions.question import Aggregate, AnyQuestion
@@ -29,7 +29,9 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
             "layers": [[getattr(layer, name) for name in _LAYER] for layer in plan.layers],
             "max_items": plan.max_items,
             "padded": plan.padded,
-            "reuses_clients": plan.reuses_clients,
+            "participation": plan.participation,
+            "epochs": plan.epochs,
+            "secret_cohorts": plan.secret_cohorts,
             "num_apart": plan.num_apart,
             "local_epsilon": plan.local_epsilon if local else None,
             "is_of_whole_set": getattr(plan, "is_of_whole_set", False),
@@ -75,7 +77,9 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         }
         shared: dict[str, Any] = {
             "layers": tuple(_layer(numbers, spends) for numbers in stated["layers"]),
-            "reuses_clients": bool(stated["reuses_clients"]),
+            "participation": _participation(stated["participation"]),
+            "epochs": _whole(stated["epochs"]),
+            "secret_cohorts": bool(stated["secret_cohorts"]),
             "num_apart": _whole(stated["num_apart"]),
         }
         plan = Plan(**shared)
@@ -128,6 +132,14 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
 def _layer(numbers: Sequence[Any], spends: dict[str, Any]) -> PlannedRound:
     stated: dict[str, Any] = dict(zip(_LAYER, map(_whole, numbers), strict=True))
     return PlannedRound(**stated, **spends)
+
+
+def _participation(value: Any) -> Participation:
+    """Return a participation as it is; ValueError for all else."""
+    for known in get_args(Participation):
+        if value == known:
+            return known  # type: ignore[no-any-return]
+    raise ValueError(f"expected a participation, got {value!r}")
 
 
 def _whole(value: Any) -> int:

@@ -109,12 +109,12 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             return
         for setting, value, wanted in (
             ("passes", self.passes, 1),
-            ("reuse_clients", self.reuse_clients, False),
+            ("participation", self.participation, "one-round"),
         ):
             if value != wanted:
                 raise InputError(
                     f"Expected {setting}={wanted} with ranking='posterior', got {setting}={value}; "
-                    "set ranking='votes' for the paper's passes and reused clients."
+                    "set ranking='votes' for others."
                 )
 
     def settle(self, *, num_clients: int, seed: int) -> Self:

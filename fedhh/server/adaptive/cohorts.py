@@ -101,7 +101,7 @@ class AdaptiveCohorts(LdpTrieHH):
 
     @property
     def _has_own_cohorts(self) -> bool:
-        return not self.reuse_clients and (self.front_loaded or self.has_posterior)
+        return self.participation == "one-round" and (self.front_loaded or self.has_posterior)
 
     @property
     def _least_cohort(self) -> int:

@@ -91,7 +91,7 @@ def test_clients_who_may_answer_twice_are_counted_before():
         depth=3,
         eta_max=200,
         max_items=3,
-        reuse_clients=True,
+        participation="every-round",
     )
     steps = Steps()
     simulate(reused, population(), seed=4, callbacks=[steps])

@@ -161,7 +161,7 @@ def test_without_padding_the_slots_are_dropped_and_the_number_of_reports_is_not_
 
 @pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_reused_clients_compose_over_the_rounds_they_may_have_served_in(summaries):
-    protocol = replace(PROTOCOL, reuse_clients=True)
+    protocol = replace(PROTOCOL, participation="every-round")
     reused = summaries_of(protocol)
     rounds = len(reused)
     report, disjoint = report_of(protocol, reused), report_of(PROTOCOL, summaries)
@@ -292,7 +292,7 @@ def test_a_run_has_the_delta_that_it_is_given():
 
 @pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_tables_state_the_local_epsilon_of_all_rounds_where_clients_are_reused():
-    config, result = small_run(**{"protocol.reuse_clients": "true", "protocol.max_items": 3})
+    config, result = small_run(**{"protocol.participation": "every-round", "protocol.max_items": 3})
     rounds = result.cost["rounds"]
     assert rounds > 2
     row = flat_result(result, delta=config.privacy.delta)
@@ -324,7 +324,7 @@ def test_measured_anonymity_counts_true_holders():
 @pytest.mark.slow("tests/accounting/test_report.py::test_reused_clients_of_a_small_run_compose")
 def test_reused_clients_cost_all_rounds_that_the_settings_allow():
     # One prefix a layer dies out soon, which nobody knows before the run.
-    _, result = small_run(**{"protocol.reuse_clients": "true", "protocol.eta_max": 1})
+    _, result = small_run(**{"protocol.participation": "every-round", "protocol.eta_max": 1})
     rounds = len(result.protocol.plan.layers)
     assert result.cost["rounds"] < rounds
     assert result.privacy.best("item", "local").epsilon == 4.0 * rounds

@@ -30,7 +30,7 @@ ONCE = LdpTrieHH(
     max_items=3,
     local_epsilon=8.0,
 )
-AGAIN = dataclasses.replace(ONCE, reuse_clients=True, clients_per_layer=1_000)
+AGAIN = dataclasses.replace(ONCE, participation="every-round", clients_per_layer=1_000)
 CENTRAL = TrieHH(alphabet=LETTERS, clients_per_layer=1_000, depth=6, threshold=5)
 
 

@@ -1,0 +1,74 @@
+"""What plans claim where clients take part in every round, or in one of each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fedhh import LdpTrieHH
+from fedhh.accounting import Clones2023, Collusion, account_with_colluders
+from fedhh.accounting.account import account, central_before_run
+from fedhh.accounting.bounds.composition import QUICK, Use, composed_epsilon
+from fedhh.accounting.run_guarantees import SECRET_COHORTS
+
+NUM_CLIENTS, DELTA = 300_000, 1e-10
+TRIE = LdpTrieHH(depth=8, passes=1, max_items=1, local_epsilon=6.0, false_discovery_rate=0.05)
+EPOCHS = replace(TRIE, participation="epochs", cohorts="secret")
+
+
+def plan_of(protocol, num_clients=NUM_CLIENTS):
+    return protocol.settle(num_clients=num_clients, seed=0).plan
+
+
+def before_run(protocol, unit="user", num_clients=NUM_CLIENTS):
+    plan = plan_of(protocol, num_clients)
+    return central_before_run(plan, num_clients=num_clients, unit=unit, delta=DELTA)
+
+
+@pytest.mark.parametrize(("epochs", "user"), [(1, 0.29), (5, 0.67)])
+def test_all_clients_of_an_epoch_amplify(epochs, user):
+    # The published check values, for any domain.
+    claimed = before_run(replace(EPOCHS, epochs=epochs))
+    assert claimed.epsilon == pytest.approx(user, abs=0.006)
+    assert claimed.smallest_cohort > NUM_CLIENTS - 9
+    assert SECRET_COHORTS in claimed.assumptions
+    assert "docs/accounting.md, section 14" in claimed.theorem
+
+
+def test_eight_rounds_of_every_client_have_user_level_epsilon_one():
+    every = replace(TRIE, participation="every-round", local_epsilon=6.295, depth=7)
+    assert len(plan_of(every).layers) == 8
+    claimed = before_run(every)
+    assert claimed.epsilon == pytest.approx(0.9965, abs=0.002)
+    assert before_run(every, "item").epsilon == pytest.approx(claimed.epsilon, abs=0.002)
+    assert SECRET_COHORTS not in claimed.assumptions
+
+
+def test_whoever_may_know_the_cohorts_is_told_of_the_smallest():
+    known = before_run(replace(EPOCHS, epochs=5, cohorts="known"))
+    bound = Clones2023(local_epsilon=6.0, num_reports=NUM_CLIENTS // 2)
+    pair = composed_epsilon([Use(bound=bound, times=5)], delta=DELTA, precision=QUICK)
+    assert 0.98 * pair < known.epsilon < 1.02 * pair
+    assert SECRET_COHORTS not in known.assumptions
+    assert known.smallest_cohort == NUM_CLIENTS // 2
+
+
+def test_who_links_a_devices_messages_has_all_local_epsilons():
+    report = account(plan_of(replace(EPOCHS, epochs=5)), (), num_clients=0, delta=DELTA, alpha=0.5)
+    assert report.best("user", "local").epsilon == 30
+    assert report.best("item", "local").epsilon == 30
+    assert any("once in each of 5 epochs" in note for note in report.notes)
+    assert not any(each.realised for each in report.guarantees)
+
+
+def test_colluders_are_taken_from_all_clients_of_an_epoch():
+    plan = plan_of(EPOCHS)
+    collusion = Collusion(colluders=100_000, num_clients=NUM_CLIENTS)
+    honest = collusion.honest_part(plan)
+    assert honest.fewest_answers == pytest.approx(200_000, abs=20)
+    assert honest.fewest_answers <= 200_000
+    report = account_with_colluders(plan, (), collusion=collusion, delta=DELTA, alpha=0.5)
+    fewer = before_run(EPOCHS, num_clients=200_000)
+    claimed = report.before_run("user").epsilon
+    assert fewer.epsilon * 0.999 < claimed < fewer.epsilon * 1.001

@@ -1,0 +1,87 @@
+"""Settings of who takes part when: plans, refusals, and a run of each protocol that has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import fedhh
+from fedhh.testing import LETTERS
+from fedhh.validation import InputError
+from fedhh.words.candidates import Candidates
+
+NUM_CLIENTS = 900
+POPULATION = fedhh.synthetic_population("chat", NUM_CLIENTS, seed=3)
+SHARED = {"local_epsilon": 6.0, "max_items": 1, "false_discovery_rate": 0.1}
+TRIE = fedhh.LdpTrieHH(depth=4, eta_max=40, passes=2, **SHARED)
+RECORDS = {"length": 4, "num_hashes": 16, "num_cells": 64, **SHARED}
+KNOWN = {
+    "candidates": Candidates(
+        ("lol", "im", "dont"),
+    )
+}
+PROTOCOLS = [
+    TRIE,
+    fedhh.Pem(length=4, step=1, keep=20, oracle="cms", num_hashes=16, **SHARED),
+    fedhh.TreeHist(**RECORDS),
+    fedhh.Bitstogram(**RECORDS),
+    fedhh.Rappor(**KNOWN, bloom_bits=32, bloom_cohorts=8, **SHARED),
+]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize("epochs", [0, 1, 2])
+def test_every_protocol_that_asks_rounds_has_its_clients_take_part_so(protocol, epochs):
+    more = {"participation": "every-round"}
+    if epochs:
+        more = {"participation": "epochs", "epochs": epochs, "cohorts": "secret"}
+    settled = replace(protocol, **more).settle(num_clients=NUM_CLIENTS, seed=0)
+    plan = settled.plan
+    assert plan.most_rounds_per_client == (epochs or len(plan.layers))
+    asked = {}
+    for each in plan.layers:
+        asked[each.cohort.redraw] = asked.get(each.cohort.redraw, 0) + each.num_clients
+    assert all(NUM_CLIENTS - len(plan.layers) < each <= NUM_CLIENTS for each in asked.values())
+    answered = [each.question.cohort for each in fedhh.rounds(settled, POPULATION, seed=1)]
+    assert answered == [each.cohort for each in plan.layers][: len(answered)]
+    assert answered
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"participation": "epochs", "max_items": 3}, "Expected max_items=1 with participation='e"),
+        ({"epochs": 2}, "Expected epochs=1 with participation='one-round', got epochs=2; set"),
+        (
+            {"participation": "every-round", "cohorts": "secret"},
+            "Expected cohorts=known with participation='every-round', got cohorts=secret; set",
+        ),
+        (
+            {"participation": "twice"},
+            "Unknown participation 'twice'. Known: epochs, every-round, one-r",
+        ),
+        ({"participation": "epochs", "epochs": 0}, "Expected an integer epochs >= 1, got epochs=0"),
+    ],
+)
+def test_what_makes_no_epoch_is_refused_in_one_line(changes, message):
+    with pytest.raises(InputError, match=message) as refused:
+        replace(TRIE, **changes)
+    assert "\n" not in str(refused.value)
+
+
+def test_more_epochs_than_rounds_are_refused():
+    with pytest.raises(InputError, match=r"Expected 1 <= epochs <= \d+, got epochs=50"):
+        replace(TRIE, participation="epochs", epochs=50).settle(num_clients=NUM_CLIENTS, seed=0)
+
+
+@pytest.mark.parametrize("kind", [fedhh.Blender, fedhh.LdpMiner])
+def test_protocols_whose_groups_mean_something_else_say_so(kind):
+    more = KNOWN if kind is fedhh.LdpMiner else {"delta": 1e-6, "alphabet": LETTERS}
+    with pytest.raises(InputError, match=r"Expected participation='one-round' of .*, whose|which"):
+        kind(participation="every-round", **more)
+
+
+def test_adaptive_triehh_has_its_posterior_from_clients_that_answer_once():
+    with pytest.raises(InputError, match="Expected participation=one-round with ranking='post"):
+        fedhh.AdaptiveTrieHH(participation="every-round")
