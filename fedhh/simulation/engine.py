@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from fedhh.protocol import DiscoveryProtocol, RunState
@@ -19,6 +20,7 @@ from fedhh.simulation.roster import Roster, RoundRoster
 _log = logging.getLogger(__name__)
 
 State = TypeVar("State")
+Result = TypeVar("Result")
 
 FakeAnswer = Callable[[AnyQuestion, tuple[int, ...]], Answer]
 """Returns what fake clients, so many of each group, send in answer to a question."""
@@ -60,6 +62,8 @@ class Walk(Generic[State]):
         roster: Roster | None = None,
         fidelity: Fidelity | None = None,
         fakes: FakeAnswer | None = None,
+        heard: Iterable[LoggedRound] = (),
+        progress: Progress | None = None,
     ) -> None:
         """Begin a run.
 
@@ -69,13 +73,18 @@ class Walk(Generic[State]):
             fidelity: How clients are simulated; if None, by their reports. Anything else needs a
                 roster, which has the seed.
             fakes: What those send who are fake, if any are.
+            heard: The first rounds' answers, of a run of the same settings and clients that was
+                stopped; nobody is asked again.
+            progress: Called with a number of clients whenever some have been asked.
         """
         assert roster is not None or fidelity is None
         self._protocol, self._plan = protocol, protocol.plan
         self._roster, self._fakes = roster, fakes
         self._fidelity = fidelity or Fidelity(name=PER_REPORT)
+        self._heard, self._progress = iter(heard), progress
         self._state = protocol.initialize()
         self._seconds = 0.0
+        self._error: BaseException | None = None
 
     def ask(self) -> Broadcast | None:
         """Return what honest clients are asked next; None at the end.
@@ -84,6 +93,8 @@ class Walk(Generic[State]):
             InputError: A question asks for more than is planned.
             MissedRoundError: Fewer clients answer than the round accepts.
         """
+        if self._error is not None:
+            raise self._error
         question = self._next_question()
         if question is None:
             return None
@@ -106,25 +117,31 @@ class Walk(Generic[State]):
             answer = answer.merge(self._fakes(question, who.fakes))
         return self._finished(question, answer, was_heard=False)
 
-    def hear_again(self, logged: LoggedRound) -> Round[State] | None:
-        """Return the round that a log has the answers to; None at the end.
+    def hear_again(self) -> Round[State] | None:
+        """Return the next round that a log has the answers to; None after the last.
 
         Raises:
             InputError: They are answers to another question.
         """
-        question = self._next_question()
-        if question is None:
+        logged = next(self._heard, None)
+        question = None if logged is None else self._next_question()
+        if logged is None or question is None:
             return None
         return self._finished(question, logged.answer_to(question), was_heard=True)
 
-    def told(self, progress: Progress, broadcast: Broadcast) -> Progress:
+    def stop(self, error: BaseException) -> None:
+        """Have the run end with an error before it asks again."""
+        self._error = error
+
+    def told(self, broadcast: Broadcast) -> Progress:
         """Return who hears of a round's whole cohort as those of a broadcast are worked off."""
         asked, drawn, done = self._question.cohort.size, broadcast.cohort.size, 0
 
         def tell(num_clients: int) -> None:
             nonlocal done
             before, done = done, done + num_clients
-            progress(done * asked // drawn - before * asked // drawn)
+            if self._progress is not None:
+                self._progress(done * asked // drawn - before * asked // drawn)
 
         return tell
 
@@ -158,37 +175,82 @@ class Walk(Generic[State]):
         )
 
 
+Ended = BaseException | None
+"""How a run ended: with what went wrong, or well."""
+
+
+def together(
+    walks: Sequence[Walk[Any]], executor: Executor
+) -> Iterator[tuple[int, Round[Any] | Ended]]:
+    """Yield the rounds of several runs in lockstep, each with its run's number, and how runs ended.
+
+    Plans are walked from their first rounds to their last: who answers, what they answer, what
+    fakes send besides, and what the server makes of it. Questions to the same clients are asked at
+    once. What goes wrong in one run ends that run alone.
+    """
+    going = dict(enumerate(walks))
+    for number, walk in going.items():
+        while isinstance(again := attempt(walk.hear_again), Round):
+            yield number, again
+        if again is not None:
+            walk.stop(again)
+    while going:
+        asked: dict[RoundRoster, dict[int, Broadcast]] = {}
+        for number, walk in list(going.items()):
+            broadcast = attempt(walk.ask)
+            if isinstance(broadcast, Broadcast):
+                asked.setdefault(broadcast.who, {})[number] = broadcast
+            else:
+                del going[number]
+                yield number, broadcast
+        for broadcasts in asked.values():
+            told = [walks[number].told(each) for number, each in broadcasts.items()]
+            answers = attempt(partial(_answers, executor, list(broadcasts.values()), told))
+            for place, number in enumerate(broadcasts):
+                finished = (
+                    answers
+                    if isinstance(answers, BaseException)
+                    else attempt(partial(walks[number].hear, answers[place]))
+                )
+                if not isinstance(finished, Round):
+                    del going[number]
+                yield number, finished
+
+
 def rounds(
-    protocol: DiscoveryProtocol[State, Any],
-    executor: Executor,
-    *,
-    heard: Iterable[LoggedRound] = (),
-    progress: Progress | None = None,
-    **options: Any,
+    protocol: DiscoveryProtocol[State, Any], executor: Executor, **options: Any
 ) -> Iterator[Round[State]]:
     """Run a protocol and yield after each round.
-
-    The plan is walked from its first round to its last: who answers, what they answer, what fakes
-    send besides, and what the server makes of it.
 
     Args:
         protocol: The server.
         executor: The way to the clients.
-        heard: The first rounds' answers, of a run of the same settings and clients that was
-            stopped; these rounds are yielded, too, and nobody is asked again.
-        progress: Called with a number of clients whenever some have been asked.
         options: See `Walk`, also for what is raised.
     """
-    walk = Walk(protocol, **options)
-    for logged in heard:
-        again = walk.hear_again(logged)
-        if again is None:
-            return
-        yield again
-    while (broadcast := walk.ask()) is not None:
-        (answer,) = (
-            executor.answer(broadcast, progress and walk.told(progress, broadcast))
-            if broadcast.cohort.size
-            else broadcast.unanswered
-        )
-        yield walk.hear(answer)
+    for _, finished in together([Walk(protocol, **options)], executor):
+        if isinstance(finished, Round):
+            yield finished
+        elif finished is not None:
+            raise finished
+
+
+def attempt(step: Callable[[], Result]) -> Result | BaseException:
+    """Return what a step of one run returns, or what went wrong in it: it wanted to exit, too."""
+    try:
+        return step()
+    except (Exception, SystemExit) as error:
+        return error
+
+
+def _answers(
+    executor: Executor, broadcasts: Sequence[Broadcast], told: Sequence[Progress]
+) -> list[Answer]:
+    """Return the answers to broadcasts of one question each to the same clients."""
+    questions = tuple(question for each in broadcasts for question in each.questions)
+    joint = Broadcast(questions=questions, who=broadcasts[0].who)
+
+    def progress(num_clients: int) -> None:
+        for tell in told:
+            tell(num_clients)
+
+    return executor.answer(joint, progress) if joint.cohort.size else joint.unanswered

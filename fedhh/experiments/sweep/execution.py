@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fedhh.clients.populations.population import Population, StoredPopulation
@@ -17,6 +18,7 @@ from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import DONE, FAILED, AnyCell, Record
 from fedhh.plugin_errors import PluginError, naming_plugins
+from fedhh.simulation.engine import attempt
 from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, printable
 
@@ -122,24 +124,38 @@ def draw(make: Callable[[], Population]) -> Drawn:
 def recorded(drawn: Drawn, run: Callable[[Population], RunResult], *, delta: float) -> Record:
     """Return the record of one run over a population; what goes wrong is part of it."""
     started = time.perf_counter()
+    outcome: RunResult | BaseException | None = None
+    if drawn.population is not None:
+        outcome = attempt(partial(run, drawn.population))
+    return record_of(drawn, outcome, time.perf_counter() - started, delta=delta)
+
+
+def record_of(
+    drawn: Drawn, outcome: RunResult | BaseException | None, seconds: float, *, delta: float
+) -> Record:
+    """Return the record of a run that took some time, by its result or what went wrong in it.
+
+    ``outcome`` is None where there is no population.
+    """
     result: dict[str, Any] = {}
     timings: dict[str, float] = {}
     error = drawn.error
-    if drawn.population is not None:
-        try:
-            with naming_plugins():
-                made = run(drawn.population)
-            result = flat_result(made, delta=delta)
-            timings = dict(made.timings)
-        except Exception as problem:  # A cell's fault must not end the sweep.
-            error = _one_line(problem)
+    try:
+        with naming_plugins():
+            if isinstance(outcome, BaseException):
+                raise outcome
+            if outcome is not None:
+                result = flat_result(outcome, delta=delta)
+                timings = dict(outcome.timings)
+    except Exception as problem:  # A cell's fault must not end the sweep.
+        error = _one_line(problem)
     return {
         "status": FAILED if error else DONE,
         "error": error,
         "result": result,
         "versions": results.versions(),
         "timings": {
-            "seconds": time.perf_counter() - started,
+            "seconds": seconds,
             "population_seconds": drawn.seconds,
             **timings,
         },

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from fedhh.clients.populations.population import Population, StoredPopulation
-from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.experiments.config.schema import ExecutionConfig
-from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.run import check_config, run_config
+from fedhh.experiments.run.follow import FollowedRun, follow
+from fedhh.experiments.run.run import begin, check_config
 from fedhh.experiments.run.workers import choose_workers, open_executor, seconds_of_run
 from fedhh.experiments.sweep.directory import Record
-from fedhh.experiments.sweep.execution import Drawn, recorded
+from fedhh.experiments.sweep.execution import Drawn, record_of
 from fedhh.experiments.sweep.plan import Cell
+from fedhh.simulation.engine import attempt
 from fedhh.validation import InputError
 
 MOST_TOGETHER = 4
@@ -53,33 +54,28 @@ def run_together(cells: Sequence[Cell], drawn: Drawn, execution: ExecutionConfig
 
     Seconds in a record are of all cells together.
     """
-    configs = [cell.config.model_copy(update={"execution": execution}) for cell in cells]
+    started = time.perf_counter()
     population = drawn.population
     assert population is not None
-    seconds = sum(
-        seconds_of_run(config, check_config(config, population)[1].plan, population)
-        for config in configs
-    )
+    settled = [
+        check_config(cell.config.model_copy(update={"execution": execution}), population)
+        for cell in cells
+    ]
+    seconds = sum(seconds_of_run(config, each.plan, population) for config, each in settled)
     workers = choose_workers(execution, seconds)
-    records: list[Record] = [{} for _ in cells]
-    with open_executor(configs[0], population, workers) as clients:
-        shared = SharedDrawing(clients, len(cells))
-
-        def run(number: int) -> None:
-            config = configs[number]
-            with shared.run(number) as own:
-
-                def run_one(population: Population) -> RunResult:
-                    return run_config(config, population, executor=own)[1]
-
-                records[number] = recorded(drawn, run_one, delta=config.privacy.delta)
-
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(cells))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    return records
+    with open_executor(settled[0][0], population, workers) as clients:
+        begun = [attempt(partial(begin, *each, population)) for each in settled]
+        results = iter(follow([run for run in begun if isinstance(run, FollowedRun)], clients))
+    seconds = time.perf_counter() - started
+    return [
+        record_of(
+            drawn,
+            next(results) if isinstance(run, FollowedRun) else run,
+            seconds,
+            delta=config.privacy.delta,
+        )
+        for run, (config, _) in zip(begun, settled, strict=True)
+    ]
 
 
 def _is_beside(cell: Cell, first: Cell) -> bool:

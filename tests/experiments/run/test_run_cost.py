@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedhh.experiments.report.run_tables import summary_rows
-from fedhh.experiments.run import run as run_module
+from fedhh.experiments.run import follow
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
@@ -82,7 +82,7 @@ def test_the_summary_never_rounds_what_is_at_most_down(bits: float, text: str):
 
 def test_a_runs_time_is_divided_among_its_phases(monkeypatch):
     clock = iter([100.0, 101.0, 104.0, 110.0, 121.0, 143.0])
-    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(follow, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     timings = simulate(ONCE, POPULATION, seed=0).timings
     phases = ("prepare", "rounds", "measure", "candidates", "account")
     assert [timings[phase] for phase in phases] == [1, 3, 6, 11, 22]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.clients.shared_drawing import SharedDrawing
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
@@ -23,14 +22,15 @@ from fedhh.experiments.sweep.directory import read_results
 from fedhh.experiments.sweep.execution import Drawn
 from fedhh.experiments.sweep.plan import Cell, Sweep, parse_sweep
 from fedhh.experiments.sweep.together import run_together, sharing_clients
-from fedhh.protocol import Discoveries
+from fedhh.protocol import AnyProtocol, Discoveries
 from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation import engine
-from fedhh.simulation.executor import Executor, InProcessExecutor
+from fedhh.simulation.engine import Round, Walk, together
+from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
+from tests.asked_clients import Recording
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
 
@@ -78,34 +78,38 @@ def population(clients: int = 9_000) -> VirtualPopulation:
     return built
 
 
+def found_together(
+    protocols: Sequence[AnyProtocol], clients: Any, *, seed: int, fidelity: Fidelity | None = None
+) -> list[Discoveries]:
+    """Return what settled protocols find over the same clients in lockstep."""
+    roster = Roster(clients.order(seed=seed))
+    walks = [Walk(each, roster=roster, fidelity=fidelity) for each in protocols]
+    states = [each.initialize() for each in protocols]
+    executor = InProcessExecutor(ClientWorker(clients, seed=seed))
+    for number, finished in together(walks, executor):
+        if isinstance(finished, Round):
+            states[number] = finished.state
+        else:
+            assert finished is None
+    return [each.discoveries(state) for each, state in zip(protocols, states, strict=True)]
+
+
 def test_two_small_runs_that_share_clients_give_the_bits_of_each_alone():
     clients = small_population(400)
     sizes = {"alphabet": LETTERS, "clients_per_layer": 100, "passes": 1, "eta_max": 10}
     protocols = [
         LdpTrieHH(**sizes, depth=depth, max_items=items) for depth, items in ((3, 1), (2, 2))
     ]
-    shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), 2)
-    found: dict[int, Discoveries] = {}
-
-    def last_of(protocol: LdpTrieHH, executor: Any) -> Discoveries:
-        *_, last = engine.rounds(protocol, executor)
-        return protocol.discoveries(last.state)
-
-    def run(number: int) -> None:
-        with shared.run(number) as own:
-            found[number] = last_of(settled[number], own)
-
     settled = [each.settle(num_clients=400, seed=7) for each in protocols]
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    for number, protocol in enumerate(settled):
-        alone = last_of(protocol, InProcessExecutor(ClientWorker(clients, seed=7)))
+    drawn = Recording(clients)
+    found = found_together(settled, drawn, seed=7)
+    # Each client of the layers that both have is drawn once.
+    assert len(drawn.asked) == 300
+    for protocol, shared in zip(settled, found, strict=True):
+        (alone,) = found_together([protocol], clients, seed=7)
         assert len(alone.words)
-        assert found[number].words == alone.words
-        assert np.array_equal(found[number].estimate, alone.estimate)
+        assert shared.words == alone.words
+        assert np.array_equal(shared.estimate, alone.estimate)
 
 
 @pytest.mark.slow("::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone")
@@ -191,27 +195,12 @@ def test_runs_of_different_rounds_and_items_give_the_bits_of_each_alone(fidelity
             alphabet="lower", depth=3, clients_per_layer=500, eta_max=30, max_items=2, passes=1
         ),
     ]
+    settled = [each.settle(num_clients=2_000, seed=7) for each in protocols]
     chosen = Fidelity(name=fidelity)
-    shared = SharedDrawing(InProcessExecutor(ClientWorker(clients, seed=7)), len(protocols))
-    found: dict[int, Discoveries] = {}
-
-    def run_on(number: int, executor: Executor) -> Discoveries:
-        protocol = protocols[number].settle(num_clients=2_000, seed=7)
-        roster = Roster(clients.order(seed=7))
-        *_, last = engine.rounds(protocol, executor, roster=roster, fidelity=chosen)
-        return protocol.discoveries(last.state)
-
-    def run(number: int) -> None:
-        with shared.run(number) as own:
-            found[number] = run_on(number, own)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    for number in range(3):
-        alone = run_on(number, InProcessExecutor(ClientWorker(clients, seed=7)))
+    for protocol, shared in zip(
+        settled, found_together(settled, clients, seed=7, fidelity=chosen), strict=True
+    ):
+        (alone,) = found_together([protocol], clients, seed=7, fidelity=chosen)
         assert len(alone.words)
-        assert found[number].words == alone.words
-        assert np.array_equal(found[number].estimate, alone.estimate)
+        assert shared.words == alone.words
+        assert np.array_equal(shared.estimate, alone.estimate)
