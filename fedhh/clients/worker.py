@@ -25,6 +25,8 @@ class ClientWorker:
     answer for the same block.
     """
 
+    remembers = False
+
     def __init__(self, population: Population, *, seed: int, counts: bool = False) -> None:
         """Prepare to answer for a population in a run of this seed.
 

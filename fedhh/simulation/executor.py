@@ -44,6 +44,11 @@ class Broadcast:
         return self.who.cohort
 
     @property
+    def tally_size(self) -> int:
+        """Numbers that the answers of a block have."""
+        return sum(question.tally_size for question in self.questions)
+
+    @property
     def unanswered(self) -> list[Answer]:
         """The answers of nobody."""
         sizes = (question.tally_size for question in self.questions)
@@ -51,7 +56,13 @@ class Broadcast:
 
 
 class Worker(Protocol):
-    """Answers for blocks of clients; it gets their numbers, and draws nothing from who it is."""
+    """Answers for blocks of clients; it gets their numbers, and draws nothing from who it is.
+
+    Attributes:
+        remembers: Whether a block is answered for sooner by who answered for it before.
+    """
+
+    remembers: bool
 
     def answer(
         self,
@@ -64,7 +75,7 @@ class Worker(Protocol):
         """Return the merged answers of some blocks of a cohort, one to each question.
 
         Args:
-            broadcast: What is asked: a `Broadcast`, or whatever else has a cohort.
+            broadcast: What is asked: a `Broadcast`, or what else has a cohort and a tally's size.
             blocks: Numbers of the blocks to answer for.
             progress: Called after each block.
             onto: Earlier answers of this worker, which are used up: the result is that of their

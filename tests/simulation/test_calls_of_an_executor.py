@@ -7,16 +7,16 @@ asked for. What only processes show is in test_ray_executor.py.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.answer import Answer
+from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.trie_layers import TrieState
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import Executor, InProcessExecutor, merged
+from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
 from tests.simulation.same_states import assert_same
@@ -27,118 +27,103 @@ from ray.exceptions import ObjectStoreFullError, RayActorError
 
 from fedhh.simulation.ray import actors as actors_module
 from fedhh.simulation.ray import executor as executor_module
-from fedhh.simulation.ray.actors import _ClientActor, _groups
+from fedhh.simulation.ray.actors import Client
 from fedhh.simulation.ray.executor import RayExecutor
 from fedhh.simulation.ray.watch import MOST_FAILURES, failure_of
 
 PROTOCOL = LdpTrieHH(
-    alphabet=LETTERS, clients_per_layer=600, depth=3, passes=1, eta_max=10, max_items=2
+    alphabet=LETTERS, clients_per_layer=1_900, depth=3, passes=1, eta_max=10, max_items=2
 )
 
 
 class Call:
-    """A call of an actor: carried out when somebody looks, after those that were made before it."""
+    """A call of an actor: carried out when somebody looks."""
 
     def __init__(self, actor: Actor, method: str, args: tuple[object, ...]) -> None:
         self._actor, self._method, self._args = actor, method, args
-        self._result: object = None
-        actor.pending.append(self)
+
+    @property
+    def is_there(self) -> bool:
+        return self._actor.is_dead or not (self._actor.is_slow or self._actor.is_homeless)
 
     def result(self) -> object:
         if self._actor.is_dead:
             raise RayActorError
-        while self in self._actor.pending:
-            self._actor.pending.pop(0).carry_out()
-        return self._result
-
-    def carry_out(self) -> None:
-        self._actor.calls.append(self._method)
-        self._result = getattr(self._actor.held, self._method)(*self._args)
-
-
-class Part:
-    """One of two values that a call returns."""
-
-    def __init__(self, call: Call, number: int) -> None:
-        self._call, self._number = call, number
-
-    @property
-    def _actor(self) -> Actor:
-        return self._call._actor
-
-    def result(self) -> object:
-        return self._call.result()[self._number]  # type: ignore[index]
+        return getattr(self._actor.held, self._method)(*self._args)
 
 
 class Actor:
-    """A client actor of this process, which may be dead, or never come back."""
+    """A client actor of this process, which may be dead, without a core, or never come back."""
 
     def __init__(self) -> None:
-        self.held = _ClientActor()
-        self.calls: list[str] = []
-        self.pending: list[Call] = []
-        self.is_dead = self.is_slow = False
+        self.held = Client()
+        self.asked: list[range] = []
+        self.is_dead = self.is_slow = self.is_homeless = False
 
     def __getattr__(self, method: str) -> object:
         def remote(*args: object) -> Call:
+            if method == "answer":
+                self.asked.append(args[2])  # type: ignore[arg-type]
             return Call(self, method, args)
 
-        def both() -> tuple[Part, Part]:
-            call = Call(self, method, ())
-            return Part(call, 0), Part(call, 1)
-
-        options = types.SimpleNamespace(remote=both)
-        return types.SimpleNamespace(remote=remote, options=lambda num_returns: options)
+        return types.SimpleNamespace(remote=remote)
 
 
 class Actors:
-    """Stands in for `RayActors`; as many as there are cores."""
+    """Stands in for `RayActors`."""
 
-    def __init__(self, count: int, *, spare: int = 0) -> None:
+    def __init__(self, count: int) -> None:
         self.clients = [Actor() for _ in range(count)]
-        self.all = list(self.clients)
-        self.seats = list(range(count))
         self.watch = types.SimpleNamespace(check=lambda: None)
-        self._spare = spare
-
-    def hold(self, worker: ClientWorker) -> None:
-        self._worker = worker
-        self.held = [actor.hold.remote(worker) for actor in self.clients]
-
-    def lost(self) -> set[int]:
-        return {index for index in self.seats if self.clients[index].is_dead}
-
-    def check_new_nodes(self) -> None: ...
-
-    def replace_client(self, index: int) -> None:
-        if self._spare == 0:
-            self.seats.remove(index)
-            return
-        self._spare -= 1
-        self.clients[index] = Actor()
-        self.all.append(self.clients[index])
-        self.held[index] = self.clients[index].hold.remote(self._worker)
-
-    def merge(self, answers: Sequence[tuple[int, Part]]) -> list[Answer]:
-        return merged(answer.result() for _, answer in answers)  # type: ignore[misc]
 
     def close(self) -> None: ...
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wait(calls: list[Call], *, num_returns: int, timeout: float) -> tuple[list[Call], list]:
-        return [call for call in calls if not call._actor.is_slow], []
+class Here:
+    """Stands in for Ray: its clock goes on by what is waited for."""
 
-    ray = types.SimpleNamespace(get=lambda call: call.result(), wait=wait)
-    monkeypatch.setattr(executor_module, "ray", ray)
-    monkeypatch.setattr(executor_module, "stored", lambda question: question)
-    monkeypatch.setattr(executor_module, "_CLIENTS_PER_CALL", 1)
+    def __init__(self) -> None:
+        self.now, self.cores, self.is_full = 0.0, 1, True
+        self.started: list[Actor] = []
+
+    def get(self, call: object, timeout: float = 0.0) -> object:
+        return call.result() if isinstance(call, Call) else call
+
+    def wait(self, calls: list[Call], *, num_returns: int, timeout: float) -> tuple[list, list]:
+        there = [call for call in calls if call.is_there]
+        self.now += 0.0 if there else timeout
+        return there[:num_returns], []
+
+    def kill(self, actor: Actor) -> None:
+        actor.is_dead = True
+
+    def start_client(self) -> Actor:
+        actor = Actor()
+        actor.is_homeless = self.is_full
+        self.started.append(actor)
+        return actor
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> Here:
+    here = Here()
+    for module in (executor_module, actors_module):
+        monkeypatch.setattr(module, "ray", here)
+    monkeypatch.setattr(executor_module, "stored", lambda value: value)
+    monkeypatch.setattr(executor_module, "start_client", here.start_client)
+    monkeypatch.setattr(executor_module, "all_cores", lambda: here.cores)
+    monkeypatch.setattr(executor_module, "alive_nodes", dict)
+    monkeypatch.setattr(executor_module, "require_same_fedhh", lambda nodes: None)
+    monkeypatch.setattr(executor_module.time, "monotonic", lambda: here.now)
+    # Chunks of few clients, since there are few.
+    monkeypatch.setattr(executor_module, "_CHUNK_SECONDS", 1e-5)
+    monkeypatch.setattr(executor_module, "_CLIENTS_PER_CHUNK", 1)
+    return here
 
 
 @pytest.fixture(scope="module")
 def reference() -> TrieState:
-    return last_state(InProcessExecutor(ClientWorker(small_population(2_000), seed=9)))
+    return last_state(InProcessExecutor(ClientWorker(small_population(6_000), seed=9)))
 
 
 def last_state(
@@ -153,74 +138,108 @@ def last_state(
     return state
 
 
-def executor_on(actors: Actors) -> RayExecutor:
-    return RayExecutor(ClientWorker(small_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
+def executor_on(actors: Actors, worker: object = None) -> RayExecutor:
+    worker = worker or ClientWorker(small_population(6_000), seed=9)
+    return RayExecutor(worker, actors=actors)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_any_number_of_actors_gives_the_reference(count: int, reference: TrieState):
     actors = Actors(count)
     assert_same(last_state(executor_on(actors)), reference)
-    for actor in actors.clients:
-        assert actor.calls.count("begin") == actor.calls.count("hand_over") == 3
-    assert sum(actor.calls.count("absorb") for actor in actors.clients) >= (2 if count == 1 else 0)
+    assert all(len(actor.asked) >= 3 for actor in actors.clients)
 
 
-@pytest.mark.parametrize(("dead", "spare"), [([1], 1), ([1], 0), ([0, 2], 1), ([0, 1, 2], 3)])
+@pytest.mark.parametrize("is_full", [True, False])
+@pytest.mark.parametrize("dead", [[1], [0, 2]])
 def test_whoever_is_lost_is_answered_for_by_another_to_the_same_bits(
-    dead: list[int], spare: int, reference: TrieState
+    dead: list[int], is_full: bool, here: Here, reference: TrieState
 ):
-    actors = Actors(3, spare=spare)
+    actors, here.is_full = Actors(3), is_full
+    executor = executor_on(actors)
 
     def kill(number: int) -> None:
         if number == 1:
             for index in dead:
                 actors.clients[index].is_dead = True
 
-    assert_same(last_state(executor_on(actors), kill), reference)
-    assert len(actors.all) == 3 + spare
-    assert len(actors.seats) == 3 - len(dead) + spare
+    assert_same(last_state(executor, kill), reference)
+    # Whoever was asked and did not say so.
+    assert 1 <= len(here.started) <= len(dead)
+    assert all(bool(actor.asked) != is_full for actor in here.started)
 
 
-def test_a_run_ends_in_one_line_where_nobody_is_left():
+def test_a_run_ends_in_one_line_where_nobody_is_left(here: Here):
     actors = Actors(2)
     for actor in actors.clients:
         actor.is_dead = True
-    with pytest.raises(RunFailedError, match="no free core: start a node"):
+    with pytest.raises(RunFailedError, match="no free core for one: start a node"):
         last_state(executor_on(actors))
+    assert here.now >= 60
+    # Ray knows of no core: why wait?
+    before, here.cores = here.now, 0
+    with pytest.raises(RunFailedError, match="no free core for one: start a node"):
+        last_state(executor_on(actors))
+    assert here.now < before + 1
 
 
-def test_losses_without_end_stop_the_run():
-    class Doomed(Actors):
-        def replace_client(self, index: int) -> None:
-            super().replace_client(index)
-            self.clients[index].is_dead = True
+def test_losses_without_end_stop_the_run(here: Here):
+    class Doomed(ClientWorker):
+        def answer(self, broadcast, blocks, progress=None, *, onto=None):
+            raise RayActorError
 
-    actors = Doomed(1, spare=100)
-    actors.clients[0].is_dead = True
+    here.is_full = False
+    worker = Doomed(small_population(6_000), seed=9)
     with pytest.raises(RunFailedError, match=f"lost {MOST_FAILURES + 1} times in one round"):
-        last_state(executor_on(actors))
+        last_state(executor_on(Actors(1), worker))
 
 
 def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
-    monkeypatch: pytest.MonkeyPatch, reference: TrieState
+    here: Here, reference: TrieState
 ):
-    monkeypatch.setattr(executor_module, "_SECONDS_LATE", 0.0)
     actors = Actors(3)
+
+    def slow(number: int) -> None:
+        # It comes back in the next round, when others have answered.
+        actors.clients[1].is_slow = number == 1
+
+    assert_same(last_state(executor_on(actors), slow), reference)
+    assert sum(len(actor.asked) for actor in actors.clients) == 3 * 8 + 1
+    assert 1 < here.now < 3
+
+
+def test_one_that_has_no_core_yet_is_not_waited_for(reference: TrieState):
+    actors = Actors(3)
+    actors.clients[1].is_homeless = True
+    assert_same(last_state(executor_on(actors)), reference)
+    assert actors.clients[1].asked == []
+
+
+def test_workers_that_remember_blocks_get_the_same_ones_in_every_round(here: Here):
+    class Remembering(ClientWorker):
+        remembers = True
+
+    actors = Actors(3)
+    executor = executor_on(actors, Remembering(small_population(6_000), seed=9))
 
     def slow(number: int) -> None:
         actors.clients[1].is_slow = number == 1
 
-    # It does not come back in its second layer, so the others' answers are what counts.
-    assert_same(last_state(executor_on(actors), slow), reference)
-    assert actors.clients[0].calls.count("begin") > 3
+    asked: list[list[set[str]]] = []
 
+    def note(number: int) -> None:
+        asked.append([set(map(str, actor.asked)) for actor in actors.clients])
+        for actor in actors.clients:
+            actor.asked.clear()
+        slow(number)
 
-def test_answers_that_count_a_client_twice_end_the_run(monkeypatch: pytest.MonkeyPatch):
-    twice = lambda self, answers: merged([answers[0][1].result()] * 2)  # noqa: E731
-    monkeypatch.setattr(Actors, "merge", twice)
-    with pytest.raises(RuntimeError, match="Expected answers of"):
-        last_state(executor_on(Actors(3)))
+    last_state(executor, note)
+    _, first, beside, last = asked
+    assert first == last
+    assert not set.intersection(*first)
+    # Others took over from the one that was late.
+    assert set.union(*beside) == set.union(*first)
+    assert beside[1] < first[1]
 
 
 def test_a_workers_own_error_is_raised_and_not_retried():
@@ -229,42 +248,59 @@ def test_a_workers_own_error_is_raised_and_not_retried():
             raise ZeroDivisionError("of the worker")
 
     actors = Actors(1)
-    executor = RayExecutor(Broken(small_population(2_000), seed=9), actors=actors)  # type: ignore[arg-type]
     with pytest.raises(ZeroDivisionError, match=r"^of the worker$"):
-        last_state(executor)
-    assert actors.clients[0].calls.count("begin") == 1
+        last_state(executor_on(actors, Broken(small_population(6_000), seed=9)))
+    assert len(actors.clients[0].asked) == 1
 
 
-class Core:
-    def __init__(self, free: bool) -> None:
-        self._free = free
+def test_an_actor_fetches_a_question_once(monkeypatch: pytest.MonkeyPatch):
+    fetched: list[object] = []
+    monkeypatch.setattr(actors_module, "ray", types.SimpleNamespace(get=fetched.append))
+    client = Client()
+    for reference in ("a", "a", "b"):
+        client._fetch("question", [reference])
+    assert fetched == ["a", "b"]
 
-    def wait(self, seconds: float) -> bool:
-        return self._free
+
+@pytest.mark.parametrize(
+    ("clients", "tally", "workers", "chunks"),
+    [
+        (1_000, 100, 4, 1),
+        (10_000, 1_000, 2, 2),
+        (300_000, 1_000, 2, 8),
+        (10_000_000, 1_000, 2, 16),
+        (500_000, 1_000_000, 64, 16),
+        (10_000_000_000, 1_000_000, 64, 512),
+    ],
+)
+def test_small_rounds_and_large_tallies_have_few_chunks(
+    clients: int, tally: int, workers: int, chunks: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(executor_module, "_CHUNK_SECONDS", 4e-3)
+    monkeypatch.setattr(executor_module, "_CLIENTS_PER_CHUNK", 2**15)
+    broadcast = types.SimpleNamespace(cohort=Cohort(start=0, size=clients), tally_size=tally)
+    made = executor_module._Round(broadcast, workers)
+    assert len(made.chunks) == chunks
+    assert sorted(block for each in made.chunks for block in each) == list(
+        range(broadcast.cohort.num_blocks)
+    )
 
 
 @pytest.mark.parametrize("free", [1, 2, 3])
-def test_as_many_workers_are_placed_as_cores_are_free_and_it_is_said(free, monkeypatch, caplog):
-    cores = iter(Core(number < free) for number in range(3))
-    removed: list[Core] = []
-    monkeypatch.setattr(actors_module, "placement_group", lambda bundles: next(cores))
-    monkeypatch.setattr(actors_module, "remove_placement_group", removed.append)
-    assert len(actors_module._reserve(3)) == free
-    assert len(removed) == 3 - free
+def test_as_many_workers_are_started_as_cores_are_free_and_it_is_said(free, monkeypatch, caplog):
+    monkeypatch.setattr(actors_module, "_CORE_SECONDS", 0.0)
+    monkeypatch.setattr(actors_module, "free_cores", lambda: free)
+    assert actors_module._cores_for(3) == free
+    assert actors_module._cores_for(None) == free
     assert (f"free cores for {free}" in caplog.text) == (free < 3)
 
 
 def test_where_no_core_is_free_the_cure_is_named(monkeypatch):
-    monkeypatch.setattr(actors_module, "placement_group", lambda bundles: Core(free=False))
-    monkeypatch.setattr(actors_module, "remove_placement_group", lambda core: None)
+    monkeypatch.setattr(actors_module, "_CORE_SECONDS", 0.0)
+    monkeypatch.setattr(actors_module, "free_cores", lambda: 0)
     monkeypatch.setattr(actors_module, "all_cores", lambda: 4)
     with pytest.raises(InputError, match=r"None of the 4 cores .* is free"):
-        actors_module._reserve(2)
-
-
-def test_answers_of_a_node_are_merged_there_by_few_at_once():
-    level = [("a", index, None) for index in range(9)] + [("b", 9, None)]
-    assert [len(group) for group in _groups(level)] == [8, 1, 1]
+        actors_module._cores_for(2)
 
 
 def test_a_full_object_store_is_named_with_the_cure():

@@ -37,12 +37,12 @@ from tests.simulation.same_states import assert_same
 ray = pytest.importorskip("ray")
 
 from ray.exceptions import RaySystemError  # noqa: E402 - only where ray is there
-from ray.util.placement_group import placement_group  # noqa: E402
 
 from fedhh.simulation.ray import actors as actors_module  # noqa: E402
 from fedhh.simulation.ray import executor as executor_module  # noqa: E402
 from fedhh.simulation.ray import tasks  # noqa: E402
-from fedhh.simulation.ray.actors import RayActors  # noqa: E402
+from fedhh.simulation.ray.actors import Client, RayActors  # noqa: E402
+from fedhh.simulation.ray.connection import free_cores  # noqa: E402
 from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
 from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray  # noqa: E402
 from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
@@ -157,7 +157,7 @@ def wait_for_cores() -> None:
 
 
 class TestFewerCoresThanWorkers:
-    @pytest.mark.slow(f"{CALLS}::test_as_many_workers_are_placed_as_cores_are_free_and_it_is_said")
+    @pytest.mark.slow(f"{CALLS}::test_as_many_workers_are_started_as_cores_are_free_and_it_is_said")
     def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
         wait_for_cores()
         worker = ClientWorker(small_population(6_000), seed=9)
@@ -165,7 +165,9 @@ class TestFewerCoresThanWorkers:
         assert len(executor.clients) == RAY_CORES
         assert "4 workers were asked for, and the Ray cluster has free cores for 3" in caplog.text
         # They have all cores: others are refused with the cure.
-        monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 0.2)
+        while free_cores():
+            threading.Event().wait(0.05)
+        monkeypatch.setattr(actors_module, "_CORE_SECONDS", 0.2)
         with pytest.raises(InputError, match=f"None of the {RAY_CORES} cores .*--workers 0"):
             RayExecutor(worker, num_workers=1)
         assert_same(last_state(executor), reference)
@@ -183,16 +185,15 @@ class TestFewerCoresThanWorkers:
                 state = round_.state
                 if number == 1:
                     # As if its node went with it: nobody gets a core again.
-                    monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 0.05)
-                    monkeypatch.setattr(actors_module, "placement_group", never_placed)
+                    monkeypatch.setattr(executor_module, "_ALONE_SECONDS", 0.5)
+                    monkeypatch.setattr(executor_module, "start_client", never_placed)
                     ray.kill(executor.clients[0])
-            assert "1 workers go on" in caplog.text
             assert_same(state, reference)
             assert sum(seen) == PROTOCOL.plan.most_answers
             follow = rounds(PROTOCOL, executor)
             next(follow)
             ray.kill(executor.clients[1])
-            with pytest.raises(RunFailedError, match=r"All workers .* lost .*--resume"):
+            with pytest.raises(RunFailedError, match=r"No worker .* left.*--resume"):
                 next(follow)
 
     def test_no_more_calls_than_cores_run_at_a_time_and_it_is_said(self, monkeypatch, caplog):
@@ -231,9 +232,9 @@ def first_of(values: tuple[int]) -> int:
     return values[0]
 
 
-def never_placed(_: list[dict[str, float]]):
-    """A core that no node has."""
-    return placement_group([{"CPU": 1, "absent": 1}])
+def never_placed():
+    """An actor whose core no node has."""
+    return ray.remote(num_cpus=1, resources={"absent": 1})(Client).remote()
 
 
 def test_an_error_of_rays_own_is_one_line_with_the_cure():
@@ -315,31 +316,6 @@ def test_killing_an_actor_from_outside_changes_nothing(reference: TrieState):
     assert_same(state, reference)
 
 
-@LOST
-def test_an_actor_that_dies_while_it_merges_changes_nothing(monkeypatch, reference: TrieState):
-    merged = RayActors._merged
-    killed = []
-
-    def kill_first(self, group):
-        if len(group) > 1 and not killed:
-            killed.append(group[0][1])
-            ray.kill(self.clients[group[0][1]])
-        return merged(self, group)
-
-    monkeypatch.setattr(RayActors, "_merged", kill_first)
-    # For as long as it takes until the core of the dead one is free.
-    monkeypatch.setattr(actors_module, "_PLACE_SECONDS", 600.0)
-    executor = RayExecutor(ClientWorker(small_population(6_000), seed=9), num_workers=3)
-    before = list(executor.clients)
-    seen: list[int] = []
-    with executor:
-        for round_ in rounds(PROTOCOL, executor, progress=seen.append):
-            state = round_.state
-        assert executor.clients[killed[0]] is not before[killed[0]]
-    assert_same(state, reference)
-    assert sum(seen) == PROTOCOL.plan.most_answers
-
-
 class Straggler(ClientWorker):
     """Takes its time wherever it answers first for a certain block of the second layer."""
 
@@ -367,24 +343,15 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
     tmp_path, monkeypatch, reference: TrieState, seconds: float
 ):
     # Late at once, so that those who wait ask elsewhere, whoever is then first.
-    monkeypatch.setattr(executor_module, "_SECONDS_LATE", 0.2)
+    monkeypatch.setattr(executor_module, "_LATE_SECONDS", 0.2)
     worker = Straggler(
         small_population(6_000), seed=9, marker=str(tmp_path / "slow"), seconds=seconds
     )
-    divided: list[range] = []
-    original = RayExecutor._divided
-
-    def noted(self, slow, shares):
-        divided.append(slow.blocks)
-        return original(self, slow, shares)
-
-    monkeypatch.setattr(RayExecutor, "_divided", noted)
     seen: list[int] = []
     with RayExecutor(worker, num_workers=3) as executor:
         for round_ in rounds(PROTOCOL, executor, progress=seen.append):
             state = round_.state
     assert (tmp_path / "slow").exists()
-    assert any(1 in blocks for blocks in divided)
     assert_same(state, reference)
     assert sum(seen) == PROTOCOL.plan.most_answers
 
@@ -474,7 +441,7 @@ def test_workers_keep_compiled_code_where_the_driver_does():
 
 
 def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monkeypatch):
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RaySystemError("A\n" + "stack\n" * 1_000)
 
     def gone(_: RayWatch) -> None:
@@ -483,22 +450,25 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
     worker = ClientWorker(small_population(600), seed=9)
     with closing(RayActors(1, "")) as actors:
         executor = RayExecutor(worker, actors=actors)
-        monkeypatch.setattr(actors, "merge", fail)
-        with pytest.raises(RunFailedError, match="RaySystemError"):
-            next(rounds(PROTOCOL, executor))
+        with monkeypatch.context() as patch:
+            patch.setattr(ray, "get", fail)
+            with pytest.raises(RunFailedError, match="RaySystemError"):
+                next(rounds(PROTOCOL, executor))
         # Where Ray is gone, storing would end this process.
         monkeypatch.setattr(RayWatch, "check", gone)
         monkeypatch.setattr(ray, "put", None)
         with pytest.raises(RunFailedError, match="raylet is gone"):
             next(rounds(PROTOCOL, executor))
         with pytest.raises(RunFailedError):
-            actors.hold(worker)
+            RayExecutor(worker, actors=actors)
         with pytest.raises(RunFailedError):
             next(map_on_ray(total, [(Shared(value=np.arange(2)), 1)], num_workers=1))
 
 
 class Stray:
     """Made to belong to a module that exists in this process alone."""
+
+    remembers = False
 
     def answer(self, broadcast, blocks, progress=None, *, onto=None):
         raise AssertionError("never called")

@@ -113,6 +113,8 @@ class DayDiagnostics(Diagnostics):
 class DeviceWorker:
     """Holds the devices of the blocks that it is asked about; see `fedhh.simulation.executor`."""
 
+    remembers = True
+
     def __init__(self, model: DeviceModel, *, seed: int) -> None:
         self._model = model
         self._seed = seed

@@ -148,7 +148,7 @@ def _outcome(reference: Any, watch: RayWatch) -> Any:
 
 def _most_at_a_time(num_workers: int | None) -> int:
     """Return how many calls run at a time; what is asked for and not there is said."""
-    wanted, cores = num_workers or free_cores(), _require_cores()
+    wanted, cores = num_workers or max(free_cores(), 1), _require_cores()
     if wanted > cores:
         _log.warning(
             "%d workers were asked for, and the Ray cluster has %d cores: so many work at a time",
