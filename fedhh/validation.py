@@ -88,10 +88,12 @@ class TakesSettingsByName:
         accepted = _parameters(cls.__init__)
         if accepted is not None:
             if values:
+                # The first one of which the value may be meant.
+                alike = [x for x in accepted if type(getattr(cls, x, None)) is type(values[0])]
+                name = next(iter([*alike, *accepted]), "name")
                 raise InputError(
                     f"Expected the settings of {cls.__name__} by name, such as "
-                    f"{cls.__name__}({next(iter(accepted), 'name')}={shown(values[0])}), got "
-                    f"{len(values)} without a name."
+                    f"{cls.__name__}({name}={shown(values[0])}), got {len(values)} without a name."
                 )
             for name in settings:
                 if name not in accepted:

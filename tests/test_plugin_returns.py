@@ -50,7 +50,7 @@ WRONG = [
      "integers and an integer to be returned, got None"),
     ("protocol", "hear = lambda self, *given: replace(super(Mine, self).hear(*given), found=[])",
      "Heard.found as a Found or None, got [] of the type list"),
-    ("protocol", "settle = lambda self, **sizes: None", "a CohortProtocol to be returned"),
+    ("protocol", "settle = lambda self, **sizes: None", "a Cohorts to be returned"),
     ("oracle", "estimate = lambda self, tally, num_reports: list(tally)", "an array of numbers"),
     ("oracle", "report_bits = property(lambda self: '8')", "a number to be returned, got '8'"),
     ("population", "num_clients = property(lambda self: 300.0)", "an integer to be returned, got"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -72,12 +72,11 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
     def oracle_names(self) -> tuple[str, str]:
         return self.word_oracle, self.fragment_oracle
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = self
+    def resolve(self, num_clients: int) -> dict[str, Any]:
         if self.buckets == AUTO:
             asked = num_clients if self.clients_per_layer == AUTO else self.clients_per_layer
-            settled = replace(self, buckets=2 ** math.ceil(math.log2(asked * self.max_items) / 2))
-        return super(Bitstogram, settled).settle(num_clients=num_clients, seed=seed)
+            return {"buckets": 2 ** math.ceil(math.log2(asked * self.max_items) / 2)}
+        return super().resolve(num_clients)
 
     def parts(self, seed: int) -> FragmentPuzzle:
         return FragmentPuzzle(

@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.opt_in import OptInBlend
@@ -24,9 +23,10 @@ from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.question import Aggregate, AnyQuestion, Question
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
+from fedhh.server.cohorts import Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, counted
-from fedhh.settings import Count, FromConfig, Items, Layers
+from fedhh.settings import Count, Items, Layers
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
 
@@ -91,12 +91,12 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05
     head_share: Annotated[float, Gt(0), Lt(1)] = 0.5
     opt_in_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(100)] = 4.0
-    delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
+    delta: Delta = 1e-10
     head_items: Items = 1
     length: Layers = 10
     max_words: Count = 500
     oracle: Literal["grr", "ss"] = "grr"
-    noise_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
+    noise_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -219,20 +219,16 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
 
     def records(self) -> WordsQuestion:
         """Return the question for plain words."""
+        # Whoever reads it does not know the curator's noise.
+        (seed,) = self.seeds(1)
         names = StringNames.draw(
-            self.symbols, length=self.length, longest_word=self.length, seed=self._public_seed
+            self.symbols, length=self.length, longest_word=self.length, seed=seed
         )
         return Question(
             names=names,
             choice=SampleB(sampler=self.sampler),
             channel=PlainWords(num_keys=names.num_keys),
         )
-
-    @property
-    def _public_seed(self) -> int:
-        """Seed of the names of words: whoever reads it does not know the curator's noise."""
-        (seed,) = derived_seeds(self.noise_seed or 0, 1)
-        return seed
 
     @property
     def _randomizer(self) -> OracleSpec:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Generic, Literal
+from typing import Annotated, Any, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,7 @@ class SetProtocol(
 ):
     """A discovery whose clients send one report each about the set of words that they hold.
 
+    It is about a value that is drawn uniformly from the client's padded set, or about a dummy.
     ``local_epsilon`` is therefore that of a client, and not of one of its words alone.
 
     Attributes:
@@ -92,21 +93,6 @@ class SetProtocol(
     """
 
     keep: Count = 100
-
-    @property
-    def max_items(self) -> int:
-        """One report, about one value that is drawn from the client's padded set."""
-        return 1
-
-    @property
-    def sampler(self) -> Literal["random", "greedy"]:
-        """Uniformly: a word's chance to be drawn must not exceed 1 / L."""
-        return "random"
-
-    @property
-    def pad(self) -> bool:
-        """A client that holds no candidate reports a dummy."""
-        return True
 
     @property
     def num_kept(self) -> int:

@@ -7,7 +7,7 @@ local differential privacy", CCS.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
-from fedhh.server.local_discovery import HashSeed
+from fedhh.server.cohorts import Seed
 from fedhh.server.padded_sampling import decision_of_sample, padded_size, set_sizes
 from fedhh.server.svim import Share
 from fedhh.settings import AUTO, Count, Items
@@ -81,7 +81,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
     padded_size: Items | Literal["auto", "asked"] = AUTO
     size_share: Share = 0.1
     num_hashes: Count = 8192
-    hash_seed: HashSeed = None
+    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,9 +107,10 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         """Whether clients are asked for L."""
         return isinstance(self.padded_size, str)
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        return replace(settled, padded_size=_ASKED) if settled.learns_size else settled
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        if self.padded_size == AUTO:
+            return {"padded_size": _ASKED}
+        return super().resolve(num_clients)
 
     @property
     def num_size_clients(self) -> int:

@@ -1,18 +1,16 @@
 """What discoveries under local differential privacy share.
 
-How a client contributes, the plan, the validation round, the seeds of public hash functions.
+What they ask, their plan, and when they validate words.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal, Self
+from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
@@ -20,26 +18,21 @@ from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.plans.base import Participation, PlannedRound, epoch_of
 from fedhh.plans.local_reports import LocalReports
-from fedhh.protocol import DiscoveryProtocol, QuestionType, State
+from fedhh.protocol import QuestionType, State
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, VoteQuestion
+from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.noise import Noise
 from fedhh.server.validation import Validation
 from fedhh.settings import (
     AUTO,
     Count,
-    CountOrAuto,
     FromConfig,
-    Items,
     PrivacyBudget,
-    check_settings,
-    decided,
 )
 from fedhh.validation import InputError
-from fedhh.words.alphabet import Alphabet
 from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
 from fedhh.words.trie import Codes, PrefixTrie
 
@@ -52,20 +45,13 @@ AnonymityK = Annotated[int, Ge(0), Le(1_000)]
 ValidationShare = Annotated[float, Gt(0), Lt(1)]
 """Part of all clients."""
 
-HashSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
-"""Seed of all hash functions; None for the run's, so that each run draws its own."""
-
-_SEEDS = ("hash_seed", "noise_seed")
-"""Settings that are the run's seed where they are None."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionType]):
+class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType]):
     """A discovery under local privacy that asks cohorts of clients, and may validate its words.
 
     Attributes:
         local_epsilon: Privacy of one contribution.
-        alphabet: "printable", "lower", or the symbols themselves.
         known_words: What devices know and keep to themselves; none of it is found.
         clients_per_layer: N, size of each cohort, or of each epoch; "auto" divides the whole
             population among the cohorts, and is the whole where a client answers in several rounds.
@@ -89,11 +75,9 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
     """
 
     local_epsilon: Annotated[PrivacyBudget, FromConfig("privacy.local_epsilon")] = 8.0
-    alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
         default_factory=lambda: named_list(NO_WORDS)
     )
-    clients_per_layer: CountOrAuto = AUTO
     false_discovery_rate: FalseDiscoveryRate = 0.0
     anonymity_k: AnonymityK = 20
     validation_share: ValidationShare = 0.25
@@ -102,10 +86,8 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
     cohorts: Literal["known", "secret"] = "known"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         self._check_participation()
-        # Made once here so that a bad alphabet is refused before anything runs.
-        _ = self.symbols
 
     def _check_participation(self) -> None:
         if self.participation == "epochs":
@@ -131,68 +113,14 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             )
 
     @property
-    def symbols(self) -> Alphabet:
-        return Alphabet.named(self.alphabet)
-
-    @property
-    @abstractmethod
-    def max_items(self) -> int:
-        """B, contributions per client."""
-
-    @property
-    @abstractmethod
-    def sampler(self) -> Literal["random", "greedy"]:
-        """How a client with more than B values chooses."""
-
-    @property
-    @abstractmethod
-    def pad(self) -> bool:
-        """Whether every client sends exactly B contributions."""
-
-    @property
     def votes_per_client(self) -> VotesPerClient:
         """Whether a client has "one" vote for a value, or one for "all" of its reports."""
         return "all"
 
-    @property
-    def num_cohorts(self) -> int:
-        """Cohorts that share the population; 1 where each may be drawn from all clients."""
-        return 1
-
-    @property
-    def cohort_clients(self) -> int:
-        """``clients_per_layer``, once it is decided."""
-        return decided(self.clients_per_layer, "clients_per_layer")
-
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings with the largest cohorts that fit, unless their size is given.
-
-        A ``hash_seed`` or ``noise_seed`` that is None becomes the run's.
-        """
-        settled = self
+    def resolve(self, num_clients: int) -> dict[str, Any]:
         if self.participation != "one-round" and self.clients_per_layer == AUTO:
-            settled = replace(self, clients_per_layer=num_clients)
-        elif self.clients_per_layer == AUTO:
-            size = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
-            if size < 1:
-                left = " without the validation round's part" if self.validates else ""
-                raise InputError(
-                    f"The population has {num_clients:,} clients,{left} fewer than the "
-                    f"{self.num_cohorts} layers that ask fresh ones; ask for fewer passes or "
-                    "layers."
-                )
-            settled = replace(self, clients_per_layer=size)
-        settled.check_population(num_clients)
-        unset = [name for name in _SEEDS if getattr(settled, name, 0) is None]
-        drawn: dict[str, Any] = dict.fromkeys(unset, seed)
-        return replace(settled, **drawn) if drawn else settled
-
-    def seeds(self, number: int) -> list[int]:
-        """Return so many seeds of public hash functions, of protocols with a ``hash_seed``."""
-        # It loads compiled code, which settings alone do not need.
-        from fedhh.hashing import derived_seeds
-
-        return derived_seeds(getattr(self, "hash_seed", None) or 0, number)
+            return {"clients_per_layer": num_clients}
+        return super().resolve(num_clients)
 
     def check_population(self, num_clients: int) -> None:
         plan = self.plan
@@ -235,26 +163,6 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
         count: a larger domain of Subset Selection amplifies more.
         """
         return 1
-
-    def planned_round(
-        self,
-        layer: int,
-        num_clients: int,
-        smallest_domain: int,
-        largest_domain: int | None = None,
-        *,
-        pass_index: int = 0,
-    ) -> PlannedRound:
-        """Return a round that may happen; with one domain size, that is the only one."""
-        return PlannedRound(
-            pass_index=pass_index,
-            layer=layer,
-            num_clients=num_clients,
-            smallest_domain=smallest_domain,
-            largest_domain=smallest_domain if largest_domain is None else largest_domain,
-            max_items=self.max_items,
-            padded=self.pad,
-        )
 
     def planned_reports(
         self,
@@ -343,23 +251,6 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
             channel=Reports.on(names, oracle, votes_per_client=self.votes_per_client),
         )
 
-    def with_reported(
-        self,
-        found: Found,
-        which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
-        noise: Noise,
-        support: npt.NDArray[np.int64],
-    ) -> Found:
-        """Return words with the estimates that a run reports: those of the round, as they are.
-
-        Args:
-            found: The words, with what the round says.
-            which: Which candidates of the round they are.
-            noise: Of the round.
-            support: ``(c,) int64``: reports that support each of the round's candidates.
-        """
-        return found
-
     def unknown_of(self, found: Found) -> Found:
         # Devices keep known words, so nobody holds one.
         known = self.known_words.contains_all(self.symbols.decode(found.codes))
@@ -380,16 +271,16 @@ class CohortProtocol(DiscoveryProtocol[State, QuestionType], Generic[State, Ques
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalProtocol(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
+class LocalProtocol(
+    CohortProtocol[State, QuestionType],
+    Contributing[State, QuestionType],
+    Generic[State, QuestionType],
+):
     """A discovery whose clients choose B items each and randomize every one of them.
 
     Attributes:
-        max_items: B, contributions per client.
-        sampler: How a client with more than B values chooses: "random" or "greedy".
         pad: Fill up with dummies to exactly B contributions. Without it, the number of a client's
             reports depends on its data.
     """
 
-    max_items: Items = 10
-    sampler: Literal["random", "greedy"] = "random"
     pad: bool = True

@@ -7,7 +7,7 @@ TDSC 18(2), section 4 (arXiv:1708.06674).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.reports import Reports, StringQuestion
-from fedhh.server.local_discovery import HashSeed, LocalProtocol
+from fedhh.server.cohorts import Seed
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
@@ -75,7 +76,7 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
     fixed_length: bool = False
     oracle: Literal["auto", "olh", "flh", "cms", "hcms", "bassily-smith"] = "auto"
     num_hashes: Count = 2048
-    hash_seed: HashSeed = None
+    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,13 +130,12 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
             randomizers=self._question(1).randomizers,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        if settled.oracle == AUTO:
-            reports = settled.cohort_clients * self.max_items
-            oracle: Literal["olh", "flh"] = "olh" if reports <= _MOST_OLH_REPORTS else "flh"
-            settled = replace(settled, oracle=oracle)
-        return settled
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        changes = super().resolve(num_clients)
+        if changes or self.oracle != AUTO:
+            return changes
+        reports = self.cohort_clients * self.max_items
+        return {"oracle": "olh" if reports <= _MOST_OLH_REPORTS else "flh"}
 
     def begin(self) -> Codes:
         """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""

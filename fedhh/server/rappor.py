@@ -20,7 +20,8 @@ from fedhh.questions.names import StringNames
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.records import BloomQuestion, Blooms
 from fedhh.server.closed_domain import ClosedDomain
-from fedhh.server.local_discovery import HashSeed, LocalProtocol
+from fedhh.server.cohorts import Seed
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.validation import InputError
 
@@ -65,7 +66,7 @@ class Rappor(
     irr_p: Annotated[float, Ge(0), Lt(1)] = 0.0
     irr_q: Annotated[float, Gt(0), Le(1)] = 1.0
     familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
-    hash_seed: HashSeed = None
+    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

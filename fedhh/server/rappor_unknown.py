@@ -19,7 +19,8 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.records import NgramQuestion, Ngrams
-from fedhh.server.local_discovery import HashSeed, LocalProtocol
+from fedhh.server.cohorts import Seed
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
     Bools,
@@ -104,7 +105,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
     em_iterations: Count = 200
     max_candidates: Count = 2_000
     familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
-    hash_seed: HashSeed = None
+    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,7 +22,8 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question
 from fedhh.questions.records import Parts, RecordQuestion, Records
-from fedhh.server.local_discovery import HashSeed, LocalProtocol
+from fedhh.server.cohorts import Seed
+from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
@@ -61,7 +62,7 @@ class RecordProtocol(
     word_share: Annotated[float, Gt(0), Lt(1)] = 0.5
     length: Layers = 10
     max_words: Count = 1_000
-    hash_seed: HashSeed = None
+    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

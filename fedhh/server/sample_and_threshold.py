@@ -8,8 +8,8 @@ applications", AISTATS. Proof, exact delta, choice of the settings:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -93,10 +93,11 @@ class SampleAndThreshold(TrustedAggregator):
             )
         return super().with_central_epsilon(epsilon, unit=unit)
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        counts = self.counts
-        settled = replace(self, sample_rate=counts.rate, threshold=counts.threshold)
-        return super(SampleAndThreshold, settled).settle(num_clients=num_clients, seed=seed)
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        if AUTO in {self.sample_rate, self.threshold}:
+            counts = self.counts
+            return {"sample_rate": counts.rate, "threshold": counts.threshold}
+        return super().resolve(num_clients)
 
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
         return self.words_question(inclusion=self.counts.rate)

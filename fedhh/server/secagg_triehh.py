@@ -8,8 +8,8 @@ differentially private federated learning", whose bound is not used. Sections no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Lt
 
@@ -21,7 +21,7 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import SecureSumQuestion, SecureVotes
 from fedhh.questions.question import Aggregate, Question
 from fedhh.server.summed_trie import Modulus, SummedTrie
-from fedhh.server.trie_layers import TrieState
+from fedhh.server.trie import TrieState
 from fedhh.settings import AUTO, Passes, decided
 from fedhh.validation import InputError, RunFailedError
 
@@ -83,10 +83,6 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
         return self.passes
 
     @property
-    def num_cohorts(self) -> int:
-        return len(self.domains()) * self.passes
-
-    @property
     def least_noise(self) -> float:
         return secure_sum_noise(
             self.noise,
@@ -113,29 +109,30 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
     @property
     def plan(self) -> SecureSums:
         return SecureSums(
-            layers=self.planned_rounds(),
+            layers=self.planned_layers(),
             noise=self.summed_noise,
             modulus=decided(self.modulus, "modulus"),
             max_dropout=self.max_dropout,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        # The plan states the modulus, which follows from the rest.
-        open_modulus = replace(self, modulus=2 if self.modulus == AUTO else self.modulus)
-        settled = SummedTrie.settle(open_modulus, num_clients=num_clients, seed=seed)
-        least = settled.least_modulus
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        """Return the modulus, after the noise, of which the least one follows."""
+        changes = super().resolve(num_clients)
+        if changes:
+            return changes
+        least = self.least_modulus
         if self.modulus == AUTO:
-            return replace(settled, modulus=1 << (least - 1).bit_length())
-        modulus = decided(settled.modulus, "modulus")
+            return {"modulus": 1 << (least - 1).bit_length()}
+        modulus = decided(self.modulus, "modulus")
         if modulus < least:
-            largest = (modulus - least) // 2 + settled.cohort_clients
+            largest = (modulus - least) // 2 + self.cohort_clients
             fewer = f", or clients_per_layer <= {largest:,}" if largest > 0 else ""
             raise InputError(
-                f"Expected modulus >= {least:,} for sums of {settled.cohort_clients:,} votes with "
-                f"noise_std={settled.noise_std:.4g}, got modulus={modulus:,}, by which "
+                f"Expected modulus >= {least:,} for sums of {self.cohort_clients:,} votes with "
+                f"noise_std={self.noise_std:.4g}, got modulus={modulus:,}, by which "
                 f'they may wrap around; set modulus="auto"{fewer}.'
             )
-        return settled
+        return {}
 
     def question(self, names: TrieNames) -> SecureSumQuestion:
         return Question(

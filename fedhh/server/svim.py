@@ -6,7 +6,7 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -115,12 +115,12 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
             is_of_whole_set=True,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        if settled.oracle == AUTO:
-            work = float(settled.group_sizes[0]) * len(settled.domain)
-            settled = replace(settled, oracle="olh" if work <= _MOST_OLH_SUPPORTS else "oue")
-        return settled
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        changes = super().resolve(num_clients)
+        if changes or self.oracle != AUTO:
+            return changes
+        work = float(self.group_sizes[0]) * len(self.domain)
+        return {"oracle": "olh" if work <= _MOST_OLH_SUPPORTS else "oue"}
 
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -163,12 +163,9 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             is_of_whole_set=True,
         )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = super().settle(num_clients=num_clients, seed=seed)
-        if settled.oracle == AUTO:
-            singles = settled.singles.settle(num_clients=num_clients, seed=seed)
-            settled = replace(settled, oracle=singles.oracle)
-        return settled
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        changes = super().resolve(num_clients)
+        return changes or self.singles.resolve(num_clients)
 
     def begin(self) -> SvsmState:
         none = np.zeros(0)

@@ -8,7 +8,7 @@ PoPETs, for a minimum of contributors. Proofs: `fedhh.plans.noisy_histogram`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from fedhh.protocol import Heard, RunState
 from fedhh.questions.plain import WordsQuestion
 from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
+from fedhh.settings import AUTO
 
 _Ints = npt.NDArray[np.int64]
 
@@ -71,9 +72,10 @@ class TeeHistogram(TrustedAggregator):
         )
         return min(laplace, gaussian, key=lambda each: each.release.std)
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = replace(self, noise=self.release.noise)
-        return super(TeeHistogram, settled).settle(num_clients=num_clients, seed=seed)
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        if self.noise == AUTO:
+            return {"noise": self.release.noise}
+        return super().resolve(num_clients)
 
     @property
     def release(self) -> HistogramRelease:

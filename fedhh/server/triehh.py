@@ -7,28 +7,28 @@ privacy", AISTATS, Algorithm 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Gt, Le, Lt
+from annotated_types import Gt, Le
 
-from fedhh.plans.base import PlannedRound
 from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
-from fedhh.protocol import Decision, DiscoveryProtocol, Heard, RunState
+from fedhh.protocol import Decision
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import PlainVotes, WordVoteQuestion
-from fedhh.questions.question import Aggregate, Question
-from fedhh.server.noise import counted, noise_of
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, Layers, check_settings, decided
+from fedhh.questions.question import Question
+from fedhh.server.cohorts import Delta
+from fedhh.server.noise import Noise
+from fedhh.server.trie import Trie
+from fedhh.settings import AUTO, CountOrAuto, Layers, decided
 from fedhh.validation import InputError
-from fedhh.words.alphabet import END, Alphabet
-from fedhh.words.trie import PrefixTrie
+from fedhh.words.trie import Codes, PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
+class TrieHH(Trie[WordVoteQuestion]):
     """Settings of TrieHH.
 
     Each round samples clients afresh from all, without noise. A client draws one of its words by
@@ -44,7 +44,6 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
     per client, `discovery_probability` says exactly how likely a word is found.
 
     Attributes:
-        alphabet: "printable", "lower", or the symbols themselves.
         delta: Of the central privacy that "auto" settings are to give.
         central_epsilon: Likewise its epsilon.
         clients_per_layer: m, clients sampled per round. "auto" together with the threshold: the
@@ -58,31 +57,23 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
     name: ClassVar[str] = "triehh"
     title: ClassVar[str] = "TrieHH (central)"
 
-    alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
-    delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
-    clients_per_layer: CountOrAuto = AUTO
+    delta: Delta = 1e-10
     threshold: CountOrAuto = AUTO
     central_epsilon: Annotated[float, Gt(0), Le(100)] = 4.0
     depth: Layers = 10
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if (self.threshold == AUTO) != (self.clients_per_layer == AUTO):
             raise InputError(
                 'Expected threshold and clients_per_layer both as numbers or both "auto", got '
                 f"threshold={self.threshold!r} and clients_per_layer={self.clients_per_layer!r}."
             )
-        # Made once here so that a bad alphabet is refused before anything runs.
-        _ = self.symbols
 
     @property
-    def symbols(self) -> Alphabet:
-        return Alphabet.named(self.alphabet)
-
-    @property
-    def longest_word(self) -> int:
-        """The depth; the end symbol takes one more round."""
-        return self.depth
+    def num_cohorts(self) -> int:
+        """One: each round samples from all clients."""
+        return 1
 
     @property
     def num_rounds(self) -> int:
@@ -91,27 +82,16 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
 
     @property
     def plan(self) -> SampledThreshold:
-        sample_size = decided(self.clients_per_layer, "clients_per_layer")
-        alphabet = self.symbols.size
         return SampledThreshold(
-            layers=tuple(
-                PlannedRound(
-                    layer=layer,
-                    num_clients=sample_size,
-                    smallest_domain=alphabet + 1,
-                    # As many prefixes as votes may keep, but no more than there are.
-                    largest_domain=min(
-                        (alphabet - 1) ** (layer - 1),
-                        max(sample_size // decided(self.threshold, "threshold"), 1),
-                    )
-                    * alphabet
-                    + 1,
-                )
-                for layer in range(1, self.num_rounds + 1)
-            ),
-            sample_size=sample_size,
-            threshold=decided(self.threshold, "threshold"),
+            layers=self.planned_layers(),
+            sample_size=self.cohort_clients,
+            threshold=self.least_votes,
         )
+
+    @property
+    def least_votes(self) -> int:
+        """``threshold``, once it is decided."""
+        return decided(self.threshold, "threshold")
 
     def with_central_epsilon(
         self, epsilon: float, *, unit: Literal["item", "user"] = "user"
@@ -129,58 +109,44 @@ class TrieHH(DiscoveryProtocol[PrefixTrie, WordVoteQuestion]):
             )
         return replace(self, central_epsilon=epsilon)
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        settled = self
-        if self.clients_per_layer == AUTO:
-            found = triehh_parameters(
-                num_clients=num_clients,
-                epsilon=self.central_epsilon,
-                delta=self.delta,
-                num_rounds=self.num_rounds,
-            )
-            settled = replace(self, clients_per_layer=found.sample_size, threshold=found.threshold)
-        settled.check_population(num_clients)
-        return settled
-
-    def begin(self) -> PrefixTrie:
-        """Return the empty trie; kept prefixes have as many symbols as rounds are done."""
-        return PrefixTrie(alphabet_size=self.symbols.size)
-
-    def ask(self, planned: PlannedRound, run: RunState[PrefixTrie]) -> WordVoteQuestion | None:
-        if run.own.width == 0:
-            return None
-        nothing = np.zeros((0, self.num_rounds), dtype=np.uint16)
-        names = TrieNames(trie=run.own, finished=nothing, excluded=nothing)
-        return Question(
-            names=names,
-            choice=OneTyped(),
-            channel=PlainVotes(num_candidates=names.num_candidates),
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        if self.clients_per_layer != AUTO:
+            return {}
+        found = triehh_parameters(
+            num_clients=num_clients,
+            epsilon=self.central_epsilon,
+            delta=self.delta,
+            num_rounds=self.num_rounds,
         )
+        return {"clients_per_layer": found.sample_size, "threshold": found.threshold}
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[PrefixTrie],
-        question: WordVoteQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[PrefixTrie]:
+    def initial(self) -> tuple[PrefixTrie, Codes]:
+        """Return the empty prefix: the first layer asks for the first symbol."""
+        _, nothing = super().initial()
+        return PrefixTrie(alphabet_size=self.symbols.size), nothing
+
+    def layer_of(self, trie: PrefixTrie) -> int:
+        return trie.length + 1
+
+    def most_prefixes(self, candidates: int) -> int:
+        """As many prefixes as votes may keep, but no more than there are."""
+        return min(candidates, max(self.cohort_clients // self.least_votes, 1))
+
+    def question(self, names: TrieNames) -> WordVoteQuestion:
+        channel = PlainVotes(num_candidates=names.num_candidates)
+        return Question(names=names, choice=OneTyped(), channel=channel)
+
+    def keep(
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: WordVoteQuestion
+    ) -> tuple[npt.NDArray[np.int64], int]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
-        votes = question.votes(aggregate)
-        threshold = decided(self.threshold, "threshold")
-        kept = np.flatnonzero(votes >= threshold)
-        words = kept[kept % question.names.trie.alphabet_size == END]
-        codes = np.zeros((len(words), self.num_rounds), dtype=np.uint16)
-        codes[:, : question.layer] = question.names.trie.spell(words)
-        noise = noise_of(question, aggregate)
-        trie = question.names.trie.extend(kept)
-        return Heard(
-            own=trie,
-            decision=Decision(
-                num_candidates=question.num_candidates, num_kept=len(kept), threshold=threshold
-            ),
-            found=counted(question, aggregate, noise, codes=codes, support=votes[words]),
-            kept=trie.levels[-1] if planned.layer < self.num_rounds else None,
-        )
+        return np.flatnonzero(votes >= self.least_votes), self.least_votes
+
+    def decision(
+        self, noise: Any, *, threshold: int, num_candidates: int, num_kept: int
+    ) -> Decision:
+        # There is no noise.
+        return Decision(num_candidates=num_candidates, num_kept=num_kept, threshold=threshold)
 
 
 def discovery_probability(

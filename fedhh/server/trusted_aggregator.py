@@ -13,28 +13,22 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
-from fedhh.hashing import derived_seeds
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
-from fedhh.protocol import Decision, DiscoveryProtocol, Heard, RunState
+from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.question import Aggregate, Messages, Question
 from fedhh.random import Stream, generator
+from fedhh.server.cohorts import Contributing, Delta, Seed
 from fedhh.settings import (
-    AUTO,
-    CountOrAuto,
-    FromConfig,
     Items,
     Layers,
-    check_settings,
-    decided,
 )
 from fedhh.validation import SMALLEST_EPSILON
-from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
 _LARGEST_EPSILON = 1000.0
@@ -47,38 +41,23 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
+class TrustedAggregator(Contributing[int, WordsQuestion]):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
-        alphabet: "printable", "lower", or the symbols themselves.
         central_epsilon: Central privacy of a user, for all that it contributes.
         delta: Its delta.
-        clients_per_layer: Clients of a round; "auto" for the whole population.
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
-        sampler: How a client with more words chooses: "random" or "greedy".
         length: Symbols of the longest word.
         noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's.
             The seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
-    alphabet: Annotated[str, FromConfig("population.alphabet")] = "lower"
     central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
-    delta: Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")] = 1e-10
-    clients_per_layer: CountOrAuto = AUTO
+    delta: Delta = 1e-10
     max_items: Items = 1
-    sampler: Literal["random", "greedy"] = "random"
     length: Layers = 10
-    noise_seed: Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")] = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        # Made once here so that a bad alphabet is refused before anything runs.
-        _ = self.symbols
-
-    @property
-    def symbols(self) -> Alphabet:
-        return Alphabet.named(self.alphabet)
+    noise_seed: Seed = None
 
     @property
     def longest_word(self) -> int:
@@ -121,28 +100,11 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
         """Central privacy of one contribution, by the plan; it depends on no cohort."""
         return replace(self, clients_per_layer=1).plan.item_epsilon
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        changes: dict[str, Any] = {}
-        if self.clients_per_layer == AUTO:
-            changes["clients_per_layer"] = num_clients
-        if self.noise_seed is None:
-            changes["noise_seed"] = seed
-        settled = replace(self, **changes)
-        settled.check_population(num_clients)
-        return settled
-
     def planned_rounds(self, rounds: int = 1) -> tuple[PlannedRound, ...]:
         """Return rounds that ask for plain words."""
         size = self.words_question().names.num_keys
         return tuple(
-            PlannedRound(
-                layer=layer,
-                num_clients=decided(self.clients_per_layer, "clients_per_layer"),
-                smallest_domain=size,
-                largest_domain=size,
-                max_items=self.max_items,
-            )
-            for layer in range(1, rounds + 1)
+            self.planned_round(layer, self.cohort_clients, size) for layer in range(1, rounds + 1)
         )
 
     def begin(self) -> int:
@@ -166,7 +128,7 @@ class TrustedAggregator(DiscoveryProtocol[int, WordsQuestion]):
             by_size: See `PlainWords`.
             inclusion: See there.
         """
-        (public_seed,) = derived_seeds(self.noise_seed or 0, 1)
+        (public_seed,) = self.seeds(1)
         names = StringNames.draw(
             self.symbols,
             length=self.length,

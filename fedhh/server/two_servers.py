@@ -41,10 +41,6 @@ class TwoServers(SummedTrie[UploadQuestion]):
     trust_model: ClassVar[str] = "two servers"
 
     @property
-    def num_passes(self) -> int:
-        return 1
-
-    @property
     def num_cohorts(self) -> int:
         return 1
 
@@ -61,7 +57,7 @@ class TwoServers(SummedTrie[UploadQuestion]):
 
     @property
     def plan(self) -> TwoServerSums:
-        return TwoServerSums(layers=self.planned_rounds(), noise=self.summed_noise)
+        return TwoServerSums(layers=self.planned_layers(), noise=self.summed_noise)
 
     def question(self, names: TrieNames) -> UploadQuestion:
         return Question(

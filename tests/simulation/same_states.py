@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.server.trie_layers import TrieState
+from fedhh.server.trie import TrieState
 
 
 def assert_same(state: TrieState, reference: TrieState) -> None:

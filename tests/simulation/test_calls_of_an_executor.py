@@ -14,7 +14,7 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.trie_layers import TrieState
+from fedhh.server.trie import TrieState
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.testing import LETTERS, small_population

@@ -23,7 +23,7 @@ from fedhh.protocol import AnyProtocol
 from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
-from fedhh.server.trie_layers import TrieState
+from fedhh.server.trie import TrieState
 from fedhh.simulation.engine import Round, rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.simulation.fidelity import EXACT_TALLY, Fidelity

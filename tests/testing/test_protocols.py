@@ -208,7 +208,7 @@ def test_a_protocol_that_depends_on_the_order_of_messages_is_found():
 def test_a_failure_says_where_and_what():
     found = failures(AsksWhatNoLogKnows)
     message = found["a_run_resumes_at_every_round"]
-    assert message.startswith("a_run_resumes_at_every_round: AsksWhatNoLogKnows(local_epsilon")
+    assert message.startswith("a_run_resumes_at_every_round: AsksWhatNoLogKnows(alphabet=")
     assert message.endswith(
         "A log cannot know builtin_function_or_method at question.names.rule again."
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,11 @@ from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_no
 from fedhh.server.adaptive.state import AdaptiveState
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.ldp_triehh import EtaMax, LayerVotes
 from fedhh.server.local_discovery import FalseDiscoveryRate
 from fedhh.server.noise import Noise, counted
 from fedhh.server.pruning import top_eta
-from fedhh.server.trie_layers import TrieState
-from fedhh.settings import AUTO, FromConfig, Passes, decided
+from fedhh.server.trie import EtaMax, LayerVotes, TrieState
+from fedhh.settings import AUTO, FromConfig, Passes
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
@@ -67,7 +66,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
             whole population. With front-loaded cohorts, each layer has a size of its own.
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
-            `settle`.
+            `cohorts.fitting_eta`.
         terminated_beyond_eta: Words that end in a layer take no prefix's place.
         requery_words: Ask about found words in all later layers too, so that more clients than the
             validation round's say whether they are real; needs a posterior and a validation round.
@@ -117,20 +116,15 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                     "set ranking='votes' for others."
                 )
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings for a population; decides ``eta_max`` and the cohorts.
-
-        See `cohorts.fitting_eta` and `AdaptiveCohorts`.
-        """
-        settled = self
-        if self.eta_max == AUTO:
-            asked = num_clients
-            if self.clients_per_layer != AUTO:
-                size = decided(self.clients_per_layer, "clients_per_layer")
-                asked = min(asked, size * self.depth)
-            eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
-            settled = replace(self, eta_max=eta_max)
-        return super(AdaptiveTrieHH, settled).settle(num_clients=num_clients, seed=seed)
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        """Return ``eta_max`` first, see `cohorts.fitting_eta`."""
+        if self.eta_max != AUTO:
+            return super().resolve(num_clients)
+        asked = num_clients
+        if self.clients_per_layer != AUTO:
+            asked = min(asked, self.cohort_clients * self.depth)
+        eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
+        return {"eta_max": eta_max}
 
     def keep(
         self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
@@ -222,7 +216,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                     evidence = evidence.without_round(self.limits, self.most_reports(each))
         words = chosen.words[chosen.words < question.names.num_extensions]
         extensions = np.union1d(kept, words)
-        shares, exceeding = self._shares_after(state, layer, extensions)
+        shares, exceeding = layer.compared(state, extensions)
         survived = votes[np.concatenate([kept, chosen.words])]
         return Heard(
             own=replace(
@@ -280,7 +274,8 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         self, run: RunState[TrieState], layer: LayerVotes, words: npt.NDArray[np.int64]
     ) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
-        found = self._found(layer, words)
+        found = layer.found(words, self.depth)
+        found = self.with_reported(found, words, layer.noise, layer.votes)
         # What was listed is asked about already.
         (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
         found = found.only(new)
@@ -319,7 +314,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def _listed_found(self, layer: LayerVotes, known: Codes) -> Found:
         """Return the listed words that the first layer makes candidates: some sampled, or all."""
         question, aggregate = layer.question, layer.aggregate
-        first = question.names.num_extensions + len(self._initial_trie(self.symbols)[1])
+        first = question.names.num_extensions + len(self.initial()[1])
         votes = layer.votes[first : first + len(self._sampled_list)]
         findable = public_list.findable(self._seen(votes, layer.noise, aggregate))
         if public_list.pays(findable):
@@ -328,11 +323,11 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         codes, support = self._sampled_list[likely], votes[likely]
         return counted(question, aggregate, layer.noise, codes=codes, support=support)
 
-    def _domains(self) -> list[tuple[int, int, int]]:
+    def domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""
         if not self.has_posterior:
-            return super()._domains()
-        trie, finished = self._initial_trie(self.symbols)
+            return super().domains()
+        trie, finished = self.initial()
         size = self.symbols.size
         most = trie.width * size + len(finished)
         first = most + len(self._sampled_list) + 1
@@ -348,7 +343,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def most_found(self) -> int:
         if not self.has_posterior:
             return super().most_found
-        trie, finished = self._initial_trie(self.symbols)
+        trie, finished = self.initial()
         first = trie.width + len(finished) + len(self._listed)
         return first + (self.rounds_per_pass - 1) * self.most_kept
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Literal, Self
+from typing import Any, Literal
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -56,15 +56,14 @@ class AdaptiveCohorts(LdpTrieHH):
         """As many as symbols, however many layers decide, so that N says what is asked in all."""
         return self.depth if self.has_posterior else super().num_cohorts
 
-    def settle(self, *, num_clients: int, seed: int) -> Self:
-        """Return the settings for a population; decides ``least_cohort`` where that is "auto".
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        """Return ``least_cohort`` before the cohorts.
 
         If there are too many layers for cohorts as large as those of `LdpTrieHH`, all are alike.
         """
-        settled = self
         if self.least_cohort == AUTO:
-            settled = replace(self, least_cohort=self._fitting_cohort(num_clients))
-        return super(AdaptiveCohorts, settled).settle(num_clients=num_clients, seed=seed)
+            return {"least_cohort": self._fitting_cohort(num_clients)}
+        return super().resolve(num_clients)
 
     def _fitting_cohort(self, num_clients: int) -> int:
         """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
@@ -109,7 +108,7 @@ class AdaptiveCohorts(LdpTrieHH):
 
     @cached_property
     def _first_layer(self) -> int:
-        return self._initial_trie(self.symbols)[0].length
+        return self.initial()[0].length
 
     @cached_property
     def _cohort_sizes(self) -> tuple[int, ...]:

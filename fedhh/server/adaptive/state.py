@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fedhh.server.adaptive.character_model import CharacterModel
 from fedhh.server.adaptive.trie_posterior import TriePosterior
 from fedhh.server.evidence import Evidence
-from fedhh.server.trie_layers import TrieState
+from fedhh.server.trie import TrieState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

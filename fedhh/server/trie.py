@@ -1,0 +1,348 @@
+"""The loop of a trie, layer by layer; a protocol adds its question, keep rule and noise."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Generic, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Le
+
+from fedhh.found import Found
+from fedhh.plans.base import PlannedRound
+from fedhh.protocol import Decision, Heard, QuestionType, RunState
+from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.server.cohorts import Cohorts
+from fedhh.server.layer_consistency import num_exceeding, shares_of
+from fedhh.server.noise import Noise, by_votes, counted, noise_of
+from fedhh.server.sum_noise import SumNoise
+from fedhh.settings import Layers, decided
+from fedhh.words.alphabet import END
+from fedhh.words.trie import Codes, PrefixTrie
+
+Indices = npt.NDArray[np.int64]
+
+MOST_PREFIXES = 10_000_000
+"""Kept per layer: candidates are so many times the alphabet's size, and tallies hold them all."""
+
+EtaMax = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
+"""Prefixes kept per layer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrieState:
+    """Where the discovery of a trie stands.
+
+    Attributes:
+        pass_index: Current pass, from 0; equal to the number of passes when all is done.
+        layer: Layer to be asked next, from 1.
+        trie: Prefixes that it extends.
+        finished: Words shorter than the candidates that wait to be voted on, see `EtaTrie`.
+        excluded: Words found by earlier passes.
+        shares: ``(P, 2) float64``: of each prefix that the layer extends, the share of clients that
+            the layer before estimated, and its variance; ``(0, 2)`` where none are compared.
+    """
+
+    pass_index: int
+    layer: int
+    trie: PrefixTrie
+    finished: Codes
+    excluded: Codes
+    shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerVotes:
+    """A layer's answers as its server reads them.
+
+    Attributes:
+        question: The broadcast.
+        aggregate: The answers.
+        noise: What chance does to votes.
+        votes: ``(num_candidates,) int64``.
+    """
+
+    question: AnyQuestion
+    aggregate: Aggregate
+    noise: Any
+    votes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, question: AnyQuestion, aggregate: Aggregate) -> Self:
+        """Return what a question's answers say."""
+        return cls(
+            question=question,
+            aggregate=aggregate,
+            noise=noise_of(question, aggregate),
+            votes=question.votes(aggregate),
+        )
+
+    def found(self, words: Indices, depth: int) -> Found:
+        """Return candidates that are whole words, with ``(w, depth + 1)`` codes."""
+        names = self.question.names
+        extended = names.trie.spell(words[words < names.num_extensions])
+        codes = np.zeros((len(words), depth + 1), dtype=np.uint16)
+        codes[: len(extended), : extended.shape[1]] = extended
+        codes[len(extended) :] = names.finished[
+            words[words >= names.num_extensions] - names.num_extensions
+        ]
+        support = self.votes[words]
+        return counted(self.question, self.aggregate, self.noise, codes=codes, support=support)
+
+    def compared(self, own: TrieState, extensions: Indices) -> tuple[npt.NDArray[np.float64], int]:
+        """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
+
+        Args:
+            own: The state that asked.
+            extensions: ``(e,) int64``: kept candidates that extend a prefix, ascending.
+        """
+        trie, estimate = self.question.names.trie, self.noise.estimate(self.votes[extensions])
+        variance = self.noise.variance(estimate)
+        shares = shares_of(estimate, variance, self.aggregate.num_clients)
+        exceeding = 0
+        if len(own.shares) == trie.width:
+            exceeding = num_exceeding(shares, own.shares[extensions // trie.alphabet_size])
+        return shares[extensions % trie.alphabet_size != END], exceeding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
+    """A discovery that builds a trie: each layer extends the kept prefixes by one symbol.
+
+    Kept prefixes that end in the end symbol are discovered words, and not extended further. A pass
+    ends with the last layer, or where no prefix is left to extend; the next one builds a new trie,
+    without the words found.
+
+    A protocol says what a layer asks (`question`) and which candidates it keeps (`keep`), of which
+    `most_prefixes` can be extended. It may say how many clients a layer asks (`cohort_size`), what
+    a new pass takes for known (`left_out`), and what it tells of a layer's decision (`decision`).
+
+    Attributes:
+        depth: D, layers per pass; the longest word has D symbols.
+    """
+
+    compares_layers: ClassVar[bool] = False
+    """Whether the shares of kept prefixes are compared with their parents'."""
+
+    depth: Layers = 15
+
+    @property
+    def longest_word(self) -> int:
+        return self.depth
+
+    @property
+    def num_passes(self) -> int:
+        """Tries built one after the other."""
+        return 1
+
+    @property
+    def rounds_per_pass(self) -> int:
+        """Layers of a pass that ask clients, at most."""
+        return len(self.domains())
+
+    @property
+    def num_cohorts(self) -> int:
+        """One for every layer that asks."""
+        return self.rounds_per_pass * self.num_passes
+
+    @abstractmethod
+    def question(self, names: TrieNames) -> QuestionType:
+        """Return what clients are asked about a layer's candidates."""
+
+    @abstractmethod
+    def keep(self, votes: npt.NDArray[np.int64], noise: Any, question: Any) -> tuple[Indices, int]:
+        """Return which candidates a layer keeps, and the votes that keep one.
+
+        Args:
+            votes: ``(num_candidates,) int64``.
+            noise: What chance does to them.
+            question: The layer's broadcast.
+
+        Returns:
+            Ascending ``int64`` candidate numbers, and the threshold.
+        """
+
+    @abstractmethod
+    def most_prefixes(self, candidates: int) -> int:
+        """Return how many prefixes a layer keeps at most that the next one extends.
+
+        The domains that a run claims its privacy for rest on this bound, and a run ends where
+        `keep` exceeds it: whoever overrides `keep` to keep more overrides this, too.
+
+        Args:
+            candidates: Prefixes that the layer may choose from, without words.
+        """
+
+    def cohort_size(self, pass_index: int, layer: int) -> int:
+        """Return how many clients a layer asks: N here.
+
+        Args:
+            pass_index: Which pass, from 0.
+            layer: Which layer of it, from 1.
+        """
+        return self.cohort_clients
+
+    def left_out(self, found: Found) -> Codes:
+        """Return the ``(x, depth + 1) uint16`` codes of words that a new pass takes for known.
+
+        Args:
+            found: What all earlier passes found, which is left out here.
+        """
+        return found.codes
+
+    def decision(
+        self, noise: Noise | SumNoise, *, threshold: int, num_candidates: int, num_kept: int
+    ) -> Decision:
+        """Return what a layer tells of its decision; `keep` chose by votes here."""
+        return by_votes(
+            noise, threshold=threshold, num_candidates=num_candidates, num_kept=num_kept
+        )
+
+    def initial(self) -> tuple[PrefixTrie, Codes]:
+        """Return the prefixes that the first layer extends, and shorter words that it asks about.
+
+        The first symbols here: each of them begins some word.
+        """
+        nothing = np.zeros((0, self.depth + 1), dtype=np.uint16)
+        return PrefixTrie.all_of_length_one(self.symbols.size), nothing
+
+    def layer_of(self, trie: PrefixTrie) -> int:
+        """Return which layer extends a trie's last level."""
+        return trie.length
+
+    def domains(self) -> list[tuple[int, int, int]]:
+        """Return, for each layer that asks, its fewest and its most values, the dummy included.
+
+        The first layer's candidates are fixed. Later ones extend from one prefix to as many as the
+        layer before may keep.
+        """
+        trie, finished = self.initial()
+        alphabet, most = trie.alphabet_size, trie.width * trie.alphabet_size
+        first, fixed = self.layer_of(trie), most + len(finished) + 1
+        domains = [(first, fixed, fixed)]
+        for layer in range(first + 1, first + self.depth - trie.length + 1):
+            # A prefix that ends in the end symbol is not extended.
+            live = most // alphabet * (alphabet - 1)
+            most = self.most_prefixes(live) * alphabet
+            domains.append((layer, alphabet + 1, most + 1))
+        return domains
+
+    def planned_layers(self) -> tuple[PlannedRound, ...]:
+        """Return all layers of all passes."""
+        domains = self.domains()
+        return tuple(
+            self.planned_round(
+                layer,
+                self.cohort_size(pass_index, layer),
+                smallest,
+                largest,
+                pass_index=pass_index,
+            )
+            for pass_index in range(self.num_passes)
+            for layer, smallest, largest in domains
+        )
+
+    def begin(self) -> TrieState:
+        return self._start_pass(0, Found.nothing(self.longest_word + 1))
+
+    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> QuestionType | None:
+        """Return the broadcast of a layer; None where the pass has ended before it."""
+        own = run.own
+        if (planned.pass_index, planned.layer) != (own.pass_index, own.layer):
+            return None
+        return self.question(TrieNames(trie=own.trie, finished=own.finished, excluded=own.excluded))
+
+    def hear(
+        self,
+        planned: PlannedRound,
+        run: RunState[TrieState],
+        question: QuestionType,
+        aggregate: Aggregate,
+    ) -> Heard[TrieState]:
+        layer, own, names = LayerVotes.of(question, aggregate), run.own, question.names
+        kept, threshold = self.keep(layer.votes, layer.noise, question)
+        extensions = kept[kept < names.num_extensions]
+        words = kept[(kept >= names.num_extensions) | (kept % names.trie.alphabet_size == END)]
+        found = layer.found(words, self.depth)
+        found = self.with_reported(found, words, layer.noise, layer.votes).without(names.excluded)
+        shares, exceeding = own.shares, 0
+        if self.compares_layers:
+            shares, exceeding = layer.compared(own, extensions)
+        trie = names.trie.extend(extensions)
+        is_over = trie.width == 0 or trie.length > self.depth
+        if is_over:
+            own = self._start_pass(planned.pass_index + 1, run.found.append(found))
+        else:
+            own = replace(
+                own,
+                layer=self.layer_of(trie),
+                trie=trie,
+                finished=own.finished[:0],
+                shares=shares,
+            )
+        decision = self.decision(
+            layer.noise,
+            threshold=threshold,
+            num_candidates=question.num_candidates,
+            num_kept=len(kept),
+        )
+        return Heard(
+            own=own,
+            decision=replace(decision, num_exceeding=exceeding),
+            found=found,
+            kept=None if is_over else trie.levels[-1],
+        )
+
+    def _start_pass(self, pass_index: int, found: Found) -> TrieState:
+        trie, finished = self.initial()
+        return TrieState(
+            pass_index=pass_index,
+            layer=self.layer_of(trie),
+            trie=trie,
+            finished=finished,
+            excluded=self.left_out(found),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
+    """A trie whose layers keep at most ``eta_max`` prefixes.
+
+    A layer with at most so many candidates decides nothing: it would keep them all, spend its
+    clients, and let every short string into the result. With ``skip_free_layers`` a pass starts
+    at the first layer that decides, and the words that end before it are candidates of that layer
+    too, so that none is lost and none enters unasked.
+
+    Attributes:
+        eta_max: Prefixes kept per layer.
+        skip_free_layers: Begin each pass at the first layer that drops a candidate.
+    """
+
+    eta_max: EtaMax = 1_000
+    skip_free_layers: bool = True
+
+    @property
+    def most_kept(self) -> int:
+        """``eta_max``, once it is decided."""
+        return decided(self.eta_max, "eta_max")
+
+    def most_prefixes(self, candidates: int) -> int:
+        return min(candidates, self.most_kept)
+
+    def initial(self) -> tuple[PrefixTrie, Codes]:
+        trie, finished = super().initial()
+        size = trie.alphabet_size
+        while (
+            self.skip_free_layers
+            and trie.length < self.depth
+            and trie.width * size + len(finished) <= self.most_kept
+        ):
+            candidates = np.arange(trie.width * size)
+            words = trie.spell(candidates[candidates % size == END])
+            padding = np.zeros((len(words), self.depth + 1 - words.shape[1]), dtype=np.uint16)
+            finished = np.concatenate([finished, np.concatenate([words, padding], axis=1)])
+            trie = trie.extend(candidates)
+        return trie, finished
