@@ -64,8 +64,9 @@ RAY_CORES = 3
 
 @pytest.fixture(autouse=True)
 def heard() -> None:
-    """What fedhh logs is heard, also after a command of an earlier test that was to be quiet."""
-    logging.getLogger("fedhh").setLevel(logging.NOTSET)
+    """What is logged is heard, also after a command of an earlier test that was to be quiet."""
+    for name in ("fedhh", "matplotlib"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +103,14 @@ def save_blank(_: Any, target: Path, kind: str) -> None:
     target.write_bytes(blank(kind))
 
 
+@functools.cache
+def made(commands: typer.Typer) -> Any:
+    """What commands are made into when they are called, which takes longer than most of them."""
+    import typer.main
+
+    return typer.main.get_command(commands)
+
+
 @pytest.fixture
 def command(request, monkeypatch, capfd):
     """The command line in this process: words to its exit code and what it printed.
@@ -127,13 +136,8 @@ def command(request, monkeypatch, capfd):
         monkeypatch.setattr(cli, "stop_at_signals", lambda _: None)
         # What is printed does not depend on how fast this machine is.
         monkeypatch.setattr(minute_lines, "SECONDS", 1e6)
-        # How much is said is the command's alone.
-        loggers = [logging.getLogger(name) for name in ("fedhh", "matplotlib")]
-        levels = [logger.level for logger in loggers]
         with pytest.raises(SystemExit) as end:
-            cli.main(commands or cli.app)
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+            cli.main(made(commands or cli.app))
         output, complaint = capfd.readouterr()
         return subprocess.CompletedProcess(words, int(end.value.code or 0), output, complaint)
 
