@@ -53,6 +53,8 @@ _WIDE, _TAIL, _REFINED = 0.16, 0.08, 0.24
 """Shares of a precision's grid points: where delta is large, beyond, and again near the best."""
 _STARTS, _ZOOMS = 40, 5
 """Probabilities from which a search sets out at once, and how often they are narrowed."""
+_OF_GRID = 1e-3
+"""Precision, relative, of where a grid ends."""
 _ROUNDING = 1e-9
 """Relative error of a sum of exponentials in double precision is far below this."""
 _LARGEST_EXPONENT = 600.0
@@ -188,7 +190,10 @@ def group_epsilon(
     coarse, tail, refined = (
         round(share * precision.grid_points) + 2 for share in (_WIDE, _TAIL, _REFINED)
     )
-    dense = smallest_epsilon(bound.delta, delta=1e-4 * delta / steps, upper=most)
+    if steps == 1:
+        return smallest_epsilon(bound.delta, delta=delta, upper=most)
+    rare = 1e-4 * delta / steps
+    dense = smallest_epsilon(bound.delta, delta=rare, upper=most, precision=_OF_GRID)
     epsilons = np.linspace(0.0, dense, coarse)
     if dense < most:
         epsilons = np.append(epsilons, np.geomspace(max(dense, 1e-9), most, tail)[1:])
@@ -201,12 +206,13 @@ def group_epsilon(
     deltas = falling(np.append(deltas, bound.deltas(near))[order])
     chosen = _best_path(epsilons, deltas, steps=steps, delta=delta)
     spent, last = math.fsum(epsilons[chosen[:-1]]), float(epsilons[chosen[-1]])
+    before = float(epsilons[max(chosen[-1] - 1, 0)])
     if spent < _LARGEST_EXPONENT:
         # The last step takes exactly what the others leave.
         left = delta * (1 - _ROUNDING) - _delta_of_group(epsilons[chosen[:-1]], deltas[chosen[:-1]])
         left *= math.exp(-spent)
         if left > 0:
-            last = min(last, smallest_epsilon(bound.delta, delta=left, upper=most))
+            last = smallest_epsilon(bound.delta, delta=left, upper=last, lower=before)
     return min(steps * most, spent + last)
 
 

@@ -6,20 +6,26 @@ import math
 from collections.abc import Callable
 
 _SMALLEST_EPSILON = 1e-9
-_RELATIVE_PRECISION = 1e-9
+_PRECISION = 1e-9
 _SMALLEST_DELTA = 1e-30
 
 
 def smallest_epsilon(
-    delta_at: Callable[[float], float], *, delta: float, upper: float, lower: float = 0.0
+    delta_at: Callable[[float], float],
+    *,
+    delta: float,
+    upper: float,
+    lower: float = 0.0,
+    precision: float = _PRECISION,
 ) -> float:
-    """Return an epsilon with ``delta_at(epsilon) <= delta``, the smallest up to 1e-8 relative.
+    """Return an epsilon with ``delta_at(epsilon) <= delta``, hardly above the smallest.
 
     Args:
         delta_at: Non-increasing function; the epsilon returned was evaluated and satisfies it.
         delta: Target.
         upper: An epsilon that is known to satisfy the target, for example the local epsilon.
         lower: A guess from below; used if it does not satisfy the target.
+        precision: Relative, times the logarithm of the epsilon where that is above 1.
 
     Returns:
         0.0 if epsilon = 0 satisfies the target; never more than ``upper``.
@@ -32,20 +38,13 @@ def smallest_epsilon(
         lower = _SMALLEST_EPSILON
         if delta_at(lower) <= delta:
             return lower
-    root = _crossing(delta_at, delta=delta, low=lower, high=upper)
-    step = _RELATIVE_PRECISION
-    while root * (1 + step) < upper:
-        candidate = root * (1 + step)
-        if delta_at(candidate) <= delta:
-            return candidate
-        step *= 4
-    return upper
+    return _crossing(delta_at, delta=delta, low=lower, high=upper, precision=precision)[1]
 
 
 def largest_epsilon_above(
     delta_at: Callable[[float], float], *, delta: float, upper: float
 ) -> float:
-    """Return an epsilon with ``delta_at(epsilon) > delta``, the largest up to 1e-8 relative.
+    """Return an epsilon with ``delta_at(epsilon) > delta``, hardly below the largest.
 
     The twin of `smallest_epsilon` for lower bounds: a mechanism whose delta is at least
     ``delta_at`` is not (epsilon, delta)-private at the returned value. 0.0 says nothing.
@@ -53,23 +52,23 @@ def largest_epsilon_above(
     low = _SMALLEST_EPSILON
     if delta_at(low) <= delta:
         return 0.0
-    root = _crossing(delta_at, delta=delta, low=low, high=upper)
-    step = _RELATIVE_PRECISION
-    while step < 1:
-        candidate = root * (1 - step)
-        if delta_at(candidate) > delta:
-            return candidate
-        step *= 4
-    return low
+    return _crossing(delta_at, delta=delta, low=low, high=upper, precision=_PRECISION)[0]
 
 
 def _crossing(
-    delta_at: Callable[[float], float], *, delta: float, low: float, high: float
-) -> float:
-    """Return about where ``delta_at`` falls through ``delta`` between ``low`` and ``high``.
+    delta_at: Callable[[float], float], *, delta: float, low: float, high: float, precision: float
+) -> tuple[float, float]:
+    """Return an epsilon above whose delta is above a target, and one close to it with no more.
 
     Chandrupatla's method (1997) on the logarithms: inverse quadratic steps where they are safe,
     halving elsewhere. scipy.optimize has the like, and takes a fourth of a second to load.
+
+    Args:
+        delta_at: Falls from ``low``, where it is above the target, to ``high``.
+        delta: The target.
+        low: Above 0.
+        high: Returned twice if it misses the target.
+        precision: As in `smallest_epsilon`.
     """
     log_delta = math.log(delta)
 
@@ -80,8 +79,8 @@ def _crossing(
     # The bracket's ends: x, asked last, and y; z was left last.
     x, y = math.log(high), math.log(low)
     at_x = log_ratio(high)
-    if at_x >= 0:
-        return high
+    if at_x > 0:
+        return high, high
     at_y = log_ratio(low)
     part = 0.5
     while True:
@@ -92,10 +91,13 @@ def _crossing(
         else:
             z, at_z, y, at_y = y, at_y, x, at_x
         x, at_x = new, at_new
-        best, at_best = (x, at_x) if abs(at_x) < abs(at_y) else (y, at_y)
-        smallest_part = _RELATIVE_PRECISION * max(1.0, abs(best)) / 2 / abs(y - x)
-        if smallest_part >= 0.5 or at_best == 0:
-            return math.exp(best)
+        best = x if abs(at_x) < abs(at_y) else y
+        smallest_part = precision * max(1.0, abs(best)) / 2 / abs(y - x)
+        if smallest_part >= 0.5:
+            # Ends that nothing took the place of are returned to the last bit.
+            given = {math.log(high): high, math.log(low): low}
+            ends = tuple(given.get(each, math.exp(each)) for each in (x, y))
+            return (ends[0], ends[1]) if at_x > 0 else (ends[1], ends[0])
         place, height = (x - y) / (z - y), (at_x - at_y) / (at_z - at_y)
         part = 0.5
         if height**2 < place and (1 - height) ** 2 < 1 - place:

@@ -23,6 +23,8 @@ from fedhh.validation import require_at_least, require_positive
 _LOST_SHARE = 1e-3
 """Share of delta spent on losses of single uses that are hardly ever seen."""
 
+_OF_GRID = 1e-3
+"""Precision, relative, of where a grid ends."""
 _ROUNDING = 1e-15
 _LOWERED = 1e-6
 """Relative, by which the curve is lowered: computed curves are convex up to this."""
@@ -121,10 +123,17 @@ def composed_epsilon(
     quick = [
         replace(use.bound, tolerance=max(use.bound.tolerance, precision.tolerance)) for use in uses
     ]
+    if total == 1:
+        return smallest_epsilon(quick[0].delta, delta=delta, upper=quick[0].local_epsilon)
     if sum(use.times * bound.delta(0.0) for bound, use in zip(quick, uses, strict=True)) <= delta:
         return 0.0
     largest = max(
-        smallest_epsilon(bound.delta, delta=_LOST_SHARE * delta / total, upper=bound.local_epsilon)
+        smallest_epsilon(
+            bound.delta,
+            delta=_LOST_SHARE * delta / total,
+            upper=bound.local_epsilon,
+            precision=_OF_GRID,
+        )
         for bound in quick
     )
     gap = largest / precision.grid_points
