@@ -7,7 +7,7 @@ estimates) and who see no single report.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -29,6 +29,9 @@ VALUE_SWAP = "swap of values"
 """A swap under permanent responses: each value in question is replaced, wherever the client has it,
 by one that the client has nowhere else. That two records are about the same value is not hidden."""
 
+_SAME = 1e-7
+"""Relative difference of epsilons that are one; searches for them are finer."""
+
 
 @dataclass(frozen=True)
 class NotApplicable:
@@ -43,6 +46,18 @@ class NotApplicable:
 def or_infinite(epsilon: float | NotApplicable) -> float:
     """Return the epsilon, infinite where the theorem says nothing."""
     return math.inf if isinstance(epsilon, NotApplicable) else epsilon
+
+
+def place_of_smallest(epsilons: Sequence[float | NotApplicable]) -> int | None:
+    """Return the place of the first epsilon that none is below by more than rounding, if any.
+
+    Bounds that coincide, such as those of groups and slots of one report, are computed in more than
+    one way; which is named must not depend on the last digit.
+    """
+    numbers = [or_infinite(each) for each in epsilons]
+    least = min(numbers, default=math.inf) * (1 + _SAME)
+    known = (i for i, each in enumerate(epsilons) if not isinstance(each, NotApplicable))
+    return next((i for i in known if numbers[i] <= least), None)
 
 
 def or_none(value: float | NotApplicable | None) -> float | None:
@@ -207,7 +222,8 @@ class PrivacyReport:
 
         Central ones may be realised; `before_run` has the best of those that are not.
         """
-        return min(self._marked(unit, trust), key=lambda each: or_infinite(each.epsilon))
+        marked = self._marked(unit, trust)
+        return marked[place_of_smallest([each.epsilon for each in marked]) or 0]
 
     def before_run(self, unit: str) -> Guarantee:
         """Return the central guarantee with the smallest epsilon that holds before the run."""

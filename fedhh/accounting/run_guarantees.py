@@ -32,6 +32,7 @@ from fedhh.accounting.guarantees import (
     NotApplicable,
     Unit,
     or_infinite,
+    place_of_smallest,
 )
 from fedhh.accounting.local import local_guarantees
 from fedhh.accounting.run_blankets import (
@@ -388,6 +389,5 @@ def _user_epsilon(
 
 
 def _with_best(guarantees: list[Guarantee]) -> list[Guarantee]:
-    known = [each for each in guarantees if not isinstance(each.epsilon, NotApplicable)]
-    best = min(known, key=lambda each: or_infinite(each.epsilon), default=None)
-    return [replace(each, best=each is best) for each in guarantees]
+    best = place_of_smallest([each.epsilon for each in guarantees])
+    return [replace(each, best=place == best) for place, each in enumerate(guarantees)]

@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
-from fedhh.accounting.guarantees import NotApplicable, or_infinite
+from fedhh.accounting.guarantees import NotApplicable, or_infinite, place_of_smallest
 from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
@@ -81,7 +81,7 @@ class UserLevelEpsilon:
     @property
     def method(self) -> str:
         """Which of them is the smallest."""
-        return "groups" if self.epsilon == self.groups else "slots"
+        return ("groups", "slots")[place_of_smallest([self.groups, self.slots]) or 0]
 
 
 def user_level_epsilon(

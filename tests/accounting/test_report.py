@@ -19,6 +19,7 @@ from fedhh.accounting import (
     subset_selection_blanket,
     user_level_epsilon,
 )
+from fedhh.accounting.guarantees import place_of_smallest
 from fedhh.oracles import OracleSpec
 from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plans.local_reports import LocalReports
@@ -145,6 +146,20 @@ def test_user_level_of_a_small_run_is_the_better_of_groups_and_slots():
     assert user["clones, groups"].epsilon == pytest.approx(expected.groups, rel=2e-3)
     assert user["clones, slots"].epsilon == pytest.approx(expected.slots, rel=2e-3)
     assert found.best("user", "central").epsilon == pytest.approx(expected.epsilon, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "place"),
+    [
+        ([1.0, 1.0 - 1e-12], 0),
+        ([1.0, 1.0 - 1e-5], 1),
+        ([NotApplicable("x"), math.inf, math.inf], 1),
+        ([NotApplicable("x")], None),
+        ([], None),
+    ],
+)
+def test_of_epsilons_that_differ_by_rounding_the_first_is_the_best(epsilons, place):
+    assert place_of_smallest(epsilons) == place
 
 
 def test_reused_clients_of_a_small_run_compose():
