@@ -23,7 +23,7 @@ CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_C
 SPECIAL = [
     ProjectiveGeometryResponse(epsilon=0.7, domain_size=11),
     ProjectiveGeometryResponse(epsilon=0.3, domain_size=13),
-    SummedHistogramEncoding(epsilon=1.5, domain_size=3, steps=1, reach=0.5),
+    SummedHistogramEncoding(epsilon=1.5, domain_size=2, steps=1, reach=0.5),
 ]
 
 # Sketches and grids small enough to enumerate their reports.
