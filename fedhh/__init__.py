@@ -32,6 +32,7 @@ of it; everything else may change in any release:
 * `fedhh.plans.base`, `fedhh.plans.local_reports`: the plan of a protocol, for accounting
 * `fedhh.server.local_discovery`, `fedhh.server.noise`: what protocols of
   local privacy share
+* `fedhh.server.trie`: the loop of all tries
 * `fedhh.testing`: suites that an oracle or a protocol should pass
 """
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fedhh.experiments.study.source import run
     from fedhh.experiments.sweep.objects import sweep_over
     from fedhh.experiments.sweep.sweep import sweep
+    from fedhh.protocol import Heard
     from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
     from fedhh.server.bitstogram import Bitstogram
     from fedhh.server.blender import Blender
@@ -89,6 +91,7 @@ _HOMES = {
     "Candidates": "fedhh.words.candidates",
     "Devices": "fedhh.devices",
     "DpSips": "fedhh.server.weighted_gaussian",
+    "Heard": "fedhh.protocol",
     "InputError": "fedhh.validation",
     "LdpMiner": "fedhh.server.ldpminer",
     "LdpTrieHH": "fedhh.server.ldp_triehh",
@@ -131,6 +134,7 @@ __all__ = [
     "Candidates",
     "Devices",
     "DpSips",
+    "Heard",
     "InputError",
     "LdpMiner",
     "LdpTrieHH",

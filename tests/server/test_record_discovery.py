@@ -79,7 +79,7 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     "protocol", thinned([BITS, replace(TREE, noise_prefixes=1e9)]), ids=["bitstogram", "treehist"]
 )
 def test_the_threshold_is_that_of_the_last_word_kept_or_above_all(protocol, monkeypatch):
-    question = protocol.records()
+    question = protocol.next_question(protocol.initialize())
     answers = Aggregate(
         tally=np.random.default_rng(0).integers(50, 90, question.tally_size),
         num_reports=500,

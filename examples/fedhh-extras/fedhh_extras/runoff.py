@@ -5,8 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh import InputError
-from fedhh.protocol import Heard
+from fedhh import Heard, InputError
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.settings import Count
