@@ -166,7 +166,7 @@ def test_a_run_that_stopped_after_its_validation_round_knows_its_contributors(
     population = small_population(6_000)
     whole = simulate(VALIDATED, population, seed=4, log_in=tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr("fedhh.experiments.run.run.contributors", _stop)
+        patch.setattr("fedhh.experiments.run.follow.contributors", _stop)
         with pytest.raises(StoppedError):
             simulate(VALIDATED, population, seed=4, log_in=tmp_path / "stopped")
     again = simulate(VALIDATED, population, seed=4, log_in=tmp_path / "stopped")
