@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ Reports = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-AggregateForm = Literal["values", "outputs", "sketch"]
 
 LARGEST_TALLY = 2**32 - 1
 """Most numbers of an aggregate: kernels number values, and one spare, with 32 bits."""
@@ -76,17 +75,15 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
         domain_size: Number of values, at least 2; a protocol's dummy is one of them.
         has_public_coins: Whether a report shows coins drawn independently of the value, such as
             the seed of a hash function. `log_prob` and `report_space` are then given those.
-        aggregate_form: What reports add up to. ``values``: a count of each value, its support.
-            ``outputs``: a count of each possible report, or of each part of one. ``sketch``:
-            numbers that values share, as many for any domain, so that it may be too large to count
-            value by value.
+        is_sketch: Whether reports add up to numbers that values share, as many for any domain, so
+            that it may be too large to count value by value.
     """
 
     epsilon: float
     domain_size: int
 
     has_public_coins: ClassVar[bool] = False
-    aggregate_form: ClassVar[AggregateForm] = "values"
+    is_sketch: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check_epsilon()
@@ -312,7 +309,4 @@ def add_support(
         rng: Source of the clients' coins.
         out: Changed in place, contiguous.
     """
-    if oracle.aggregate_form == "values":
-        oracle.aggregate(values=values, rng=rng, out=out)
-    else:
-        out += oracle.support(oracle.aggregate(values=values, rng=rng))
+    out += oracle.support(oracle.aggregate(values=values, rng=rng))

@@ -131,7 +131,7 @@ def _facts(name: str, oracle: FrequencyOracle) -> OracleFacts:
         variance=float(oracle.variance(0, 1)),
         report_bits=oracle.report_bits,
         aggregate_size=None if isinstance(oracle, LocalHashing) else oracle.aggregate_size,
-        is_sketch=oracle.aggregate_form == "sketch",
+        is_sketch=oracle.is_sketch,
     )
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.base import (
-    AggregateForm,
     Floats,
     FrequencyOracle,
     Reports,
@@ -113,10 +112,8 @@ class CountedOutputs(FrequencyOracle):
     """An oracle whose reports are whole numbers below `aggregate_size`, and which counts each.
 
     The support of any values follows from those counts, at a cost that does not grow with reports
-    times values. Reports that are values are counted as these: ``aggregate_form`` is "values" then.
+    times values.
     """
-
-    aggregate_form: ClassVar[AggregateForm] = "outputs"
 
     @property
     def report_bits(self) -> float:

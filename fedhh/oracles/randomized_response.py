@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import CountedOutputs, PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import (
@@ -40,7 +40,6 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
         estimation", USENIX Security, section 4.
     """
 
-    aggregate_form: ClassVar[AggregateForm] = "values"
     lists_support: ClassVar[bool] = True
 
     @property
@@ -91,7 +90,6 @@ class Identity(SampledAggregates, CountedOutputs, PureOracle):
     p = 1, q = 0, every estimate is the true count and its variance is 0.
     """
 
-    aggregate_form: ClassVar[AggregateForm] = "values"
     lists_support: ClassVar[bool] = True
 
     def _check_epsilon(self) -> None:

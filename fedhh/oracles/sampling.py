@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,13 @@ class SampledAggregates(FrequencyOracle):
     Noise-free counts are the aggregate that reports would have without their noise. Where an
     aggregate counts each value, they are how many clients hold it; a sketch overrides
     `noise_free_counts`, since what of a report is no noise, such as its row, is drawn with them.
+
+    Attributes:
+        counts_values: Whether noise-free counts are those of values, for oracles that are no
+            sketch: not where coins that are no noise say which numbers a report adds to.
     """
+
+    counts_values: ClassVar[bool] = True
 
     def noise_free_counts(
         self, values: Values, *, rng: np.random.Generator, out: Tally | None = None

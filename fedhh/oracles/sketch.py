@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
-from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import PureOracle
 from fedhh.validation import InputError, require_at_least, require_between
 
@@ -53,7 +53,7 @@ class SketchOracle(PureOracle):
     """
 
     has_public_coins: ClassVar[bool] = True
-    aggregate_form: ClassVar[AggregateForm] = "sketch"
+    is_sketch: ClassVar[bool] = True
 
     num_hashes: int = 2048
     hash_seed: int = 0

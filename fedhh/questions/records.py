@@ -125,7 +125,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
     def words(self) -> PureOracle:
         """The randomizer of whole strings, over their keys."""
         oracle = make_pure_oracle(self.word_oracle, self.puzzle.names.num_keys)
-        if oracle.aggregate_form != "sketch":
+        if not oracle.is_sketch:
             raise InputError(
                 f"Expected a sketch for whole strings, which are too many to count one by one, got "
                 f"{self.word_oracle.name!r}; use cms, hcms or hashtogram."

@@ -100,7 +100,7 @@ class Reports(Channel):
 
     @property
     def _is_sketch(self) -> bool:
-        return self.randomizer.aggregate_form == "sketch"
+        return self.randomizer.is_sketch
 
     @property
     def tally_size(self) -> int:
@@ -173,8 +173,11 @@ class Reports(Channel):
     @property
     def _counts_values(self) -> bool:
         """Whether noise-free counts are how often each value is said."""
-        is_value_by_value = self.randomizer.aggregate_form == "values"
-        return self.lists_values and (is_value_by_value or self._is_sketch)
+        from fedhh.oracles.sampling import SampledAggregates
+
+        oracle = self.randomizer
+        by_value = isinstance(oracle, SampledAggregates) and oracle.counts_values
+        return self.lists_values and (by_value or self._is_sketch)
 
     @property
     def counts_size(self) -> int:

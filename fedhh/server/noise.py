@@ -82,7 +82,7 @@ class SketchNoise:
         None if all its cells are equal, or if the oracle counts every value by itself.
         """
         # Kernels load with sketches, and with nothing else here.
-        if oracle.aggregate_form != "sketch" or not isinstance(oracle, oracles.SketchOracle):
+        if not oracle.is_sketch or not isinstance(oracle, oracles.SketchOracle):
             return None
         cells = oracle.cells(aggregate)
         rows, size = cells.shape

@@ -95,24 +95,13 @@ def _aggregates_merge_and_hold_the_support(oracle: FrequencyOracle, seed: int) -
 
 
 @CHECKS.add()
-def _aggregates_have_their_form(oracle: FrequencyOracle, seed: int) -> None:
+def _sketches_are_as_large_for_any_domain(oracle: FrequencyOracle, seed: int) -> None:
     larger = replace(oracle, domain_size=10 * oracle.domain_size)
-    stated = f"aggregate_form is {oracle.aggregate_form!r}, but "
-    if oracle.aggregate_form == "sketch":
-        expect(
-            larger.aggregate_size == oracle.aggregate_size,
-            f"{stated}aggregate_size is {oracle.aggregate_size} for {oracle.domain_size} values "
-            f"and {larger.aggregate_size} for {larger.domain_size}",
-        )
-    elif oracle.aggregate_form == "values":
-        aggregate = oracle.aggregate(_some_reports(oracle, seed))
-        support = oracle.support(aggregate)
-        expect(
-            np.array_equal(aggregate, support),
-            f"{stated}the aggregate is {aggregate} where the support of all values is {support}",
-        )
-    else:
-        expect(oracle.aggregate_form == "outputs", f"{stated}there are values, outputs, sketch")
+    expect(
+        not oracle.is_sketch or larger.aggregate_size == oracle.aggregate_size,
+        f"is_sketch is True, but aggregate_size is {oracle.aggregate_size} for "
+        f"{oracle.domain_size} values and {larger.aggregate_size} for {larger.domain_size}",
+    )
 
 
 @CHECKS.add()

@@ -226,6 +226,12 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
         np.array_equal(out - 1_000, fresh),
         f"noise_free_counts added {out - 1_000} to out, but returns {fresh} without it",
     )
+    if oracle.counts_values and not oracle.is_sketch:
+        counts = np.bincount(values, minlength=oracle.domain_size)
+        expect(
+            np.array_equal(fresh, counts),
+            f"counts_values is True, but noise-free counts of {counts} values are {fresh}",
+        )
     oracle.sample_aggregate(fresh, rng=np.random.default_rng(seed))
     expect(np.array_equal(fresh, out - 1_000), "sample_aggregate changed the counts")
 

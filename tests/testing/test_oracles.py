@@ -111,7 +111,15 @@ class ForgetsABit(Grr):
 
 
 class ClaimsASketch(Grr):
-    aggregate_form = "sketch"
+    is_sketch = True
+
+
+class CountsValuesTwice(Grr):
+    def noise_free_counts(self, values, *, rng, out=None):
+        return super().noise_free_counts(np.repeat(values, 2), rng=rng, out=out)
+
+    def sample_aggregate(self, counts, *, rng):
+        return super().sample_aggregate(counts // 2, rng=rng)
 
 
 class TakesAnyValue(Grr):
@@ -198,7 +206,8 @@ WRONG = {
     WritesIntoValues: {"inputs_are_left_as_they_were", "same_seed_gives_the_same_bits"},
     OverwritesOut: {"aggregates_are_added_to_the_given_array"},
     ForgetsABit: {"report_bits_are_enough"},
-    ClaimsASketch: {"aggregates_have_their_form"},
+    ClaimsASketch: {"sketches_are_as_large_for_any_domain"},
+    CountsValuesTwice: {"noise_free_counts_add_up"},
     TakesAnyValue: {"wrong_values_are_refused"},
     TakesAnyEpsilon: {"bad_settings_are_refused"},
     LessNoiseWithLessEpsilon: {"more_privacy_means_more_noise"},

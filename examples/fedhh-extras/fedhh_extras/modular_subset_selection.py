@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from fedhh.oracles.base import AggregateForm, Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.crafted_reports import CraftedReports, CraftedSubsets
 from fedhh.oracles.poisoning import FAMILIES
 from fedhh.oracles.report_checks import ReportForm
@@ -75,7 +75,7 @@ class ModularSubsetSelection(SampledAggregates):
     """
 
     has_public_coins: ClassVar[bool] = True
-    aggregate_form: ClassVar[AggregateForm] = "outputs"
+    counts_values: ClassVar[bool] = False
 
     num_moduli: int = 8
     placement_seed: int = 0
