@@ -14,7 +14,7 @@ from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.simulation.executor import Broadcast, Executor, Progress
 from fedhh.simulation.fidelity import PER_REPORT, Fidelity
-from fedhh.simulation.log import LoggedRound
+from fedhh.simulation.log import Log, LoggedRound
 from fedhh.simulation.roster import Roster, RoundRoster
 
 _log = logging.getLogger(__name__)
@@ -53,6 +53,9 @@ class Walk(Generic[State]):
 
     Every question is held against the plan before it is sent, since the plan is what the run
     claims: `Plan.check_question`.
+
+    Attributes:
+        error: What it is stopped by; None as long as it is not.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Walk(Generic[State]):
         fidelity: Fidelity | None = None,
         fakes: FakeAnswer | None = None,
         heard: Iterable[LoggedRound] = (),
+        log: Log | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Begin a run.
@@ -75,16 +79,28 @@ class Walk(Generic[State]):
             fakes: What those send who are fake, if any are.
             heard: The first rounds' answers, of a run of the same settings and clients that was
                 stopped; nobody is asked again.
+            log: Where rounds are logged once they were yielded; those that are there are heard.
             progress: Called with a number of clients whenever some have been asked.
         """
         assert roster is not None or fidelity is None
         self._protocol, self._plan = protocol, protocol.plan
         self._roster, self._fakes = roster, fakes
         self._fidelity = fidelity or Fidelity(name=PER_REPORT)
+        self._log, self._state, self._seconds = log, protocol.initialize(), 0.0
+        self.error: BaseException | None = None
+        self.begin(heard or self.logged(), progress)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Of a copy elsewhere, `begin` says what it hears and who hears of it.
+        return {**self.__dict__, "_log": None, "_heard": None, "_progress": None}
+
+    def begin(self, heard: Iterable[LoggedRound], progress: Progress | None) -> None:
+        """Have these rounds be heard first, and somebody told of clients that are asked."""
         self._heard, self._progress = iter(heard), progress
-        self._state = protocol.initialize()
-        self._seconds = 0.0
-        self._error: BaseException | None = None
+
+    def logged(self) -> Sequence[LoggedRound]:
+        """Return the rounds that are logged by now."""
+        return () if self._log is None else self._log.read()
 
     def ask(self) -> Broadcast | None:
         """Return what honest clients are asked next; None at the end.
@@ -93,8 +109,8 @@ class Walk(Generic[State]):
             InputError: A question asks for more than is planned.
             MissedRoundError: Fewer clients answer than the round accepts.
         """
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         question = self._next_question()
         if question is None:
             return None
@@ -131,7 +147,12 @@ class Walk(Generic[State]):
 
     def stop(self, error: BaseException) -> None:
         """Have the run end with an error before it asks again."""
-        self._error = error
+        self.error = error
+
+    def tell(self, num_clients: int) -> None:
+        """Say that so many clients have been asked."""
+        if self._progress is not None:
+            self._progress(num_clients)
 
     def told(self, broadcast: Broadcast) -> Progress:
         """Return who hears of a round's whole cohort as those of a broadcast are worked off."""
@@ -140,8 +161,7 @@ class Walk(Generic[State]):
         def tell(num_clients: int) -> None:
             nonlocal done
             before, done = done, done + num_clients
-            if self._progress is not None:
-                self._progress(done * asked // drawn - before * asked // drawn)
+            self.tell(done * asked // drawn - before * asked // drawn)
 
         return tell
 

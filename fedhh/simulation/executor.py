@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
@@ -83,12 +83,25 @@ class Worker(Protocol):
         """
 
 
+Item = TypeVar("Item")
+Loop = Callable[[Sequence[Any], "Executor"], Iterator[Item]]
+
+
 class Executor(ABC):
     """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
     def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
         """Return the answers of every block of the cohort, each once, one to each question."""
+
+    def serve(self, loop: Loop[Item], walks: Sequence[Any]) -> Iterator[Item]:
+        """Yield what a loop yields that asks through this executor, wherever the loop runs.
+
+        Args:
+            loop: `fedhh.simulation.engine.together`.
+            walks: What it walks through, see there.
+        """
+        return loop(walks, self)
 
     @abstractmethod
     def close(self) -> None:

@@ -51,6 +51,9 @@ class MissedRoundError(Exception):
         )
         self.attendance = attendance
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.attendance,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClientOrder:

@@ -108,6 +108,7 @@ class FollowedRun:
             fidelity=fidelity,
             fakes=self._fakes.answer,
             heard=heard,
+            log=self._log,
             progress=self._listener.advance,
         )
 
@@ -222,7 +223,7 @@ class FollowedRun:
 def follow(runs: Sequence[FollowedRun], executor: Executor) -> list[RunResult | BaseException]:
     """Return the results of runs over the same clients, in lockstep; or what went wrong in each."""
     results: dict[int, RunResult | BaseException] = {}
-    for number, finished in together([run.walk for run in runs], executor):
+    for number, finished in executor.serve(together, [run.walk for run in runs]):
         run = runs[number]
         if isinstance(finished, Round):
             outcome = attempt(partial(run.observe, finished))

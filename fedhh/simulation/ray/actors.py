@@ -17,6 +17,7 @@ import ray
 from fedhh.plugin_errors import naming_plugins
 from fedhh.questions.answer import Answer
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
+from fedhh.simulation.ray.server import start_server
 from fedhh.simulation.ray.watch import watch_ray
 from fedhh.validation import InputError, require_at_least
 
@@ -64,6 +65,7 @@ class RayActors:
 
     Attributes:
         clients: Handles of the client actors.
+        server: Handle of the server actor.
         watch: Knows whether Ray is there.
     """
 
@@ -94,6 +96,7 @@ class RayActors:
         self.watch = watch_ray(address)
         self.clients: list[Any] = []
         try:
+            self.server = start_server()
             self.clients += [start_client() for _ in range(_cores_for(num_workers))]
         except BaseException:
             self.close()
@@ -104,8 +107,8 @@ class RayActors:
     def close(self) -> None:
         """Stop the actors, and Ray if it was started for them; once is enough."""
         if self.clients and self.watch.is_there():
-            for client in self.clients:
-                ray.kill(client)
+            for actor in (self.server, *self.clients):
+                ray.kill(actor)
         self.clients.clear()
         if self._owns_ray:
             self._owns_ray = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,11 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
-from fedhh.simulation.executor import Executor, Progress, Worker, merged
+from fedhh.simulation.engine import together
+from fedhh.simulation.executor import Executor, Item, Loop, Progress, Worker, merged
 from fedhh.simulation.ray.actors import RayActors, start_client
 from fedhh.simulation.ray.connection import alive_nodes, all_cores, require_same_fedhh
+from fedhh.simulation.ray.server import Numbered, Served
 from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of, stored
 from fedhh.validation import InputError, RunFailedError
 
@@ -74,14 +76,21 @@ class RayExecutor(Executor):
         Actors that have been started for this stand in place of ``num_workers`` and ``address``;
         they serve no other worker, and are closed with this executor.
         """
-        self._actors = actors or RayActors(num_workers, address)
+        self._actors: RayActors | None = actors or RayActors(num_workers, address)
         self._watch, self.clients = self._actors.watch, self._actors.clients
         self._watch.check()
         self._worker, self._remembers = [stored(worker)], worker.remembers
         self._nodes = set(alive_nodes())
-        self._free: list[int] = []
         self._pace: float | None = None
-        self._coming = {each.ready.remote(): seat for seat, each in enumerate(self.clients)}
+        self._begin()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy asks the same actors, and stops none.
+        return {**self.__dict__, "_actors": None, "_free": [], "_coming": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
         """Return the answers of every block of the cohort, one to each question.
@@ -115,8 +124,28 @@ class RayExecutor(Executor):
         self._coming |= {reference: call.seat for reference, call in round_.calls.items()}
         return answers
 
+    def serve(self, loop: Loop[Item], walks: Sequence[Any]) -> Iterator[Item]:
+        """Yield what the loop `together` yields, in a server actor."""
+        if loop is not together or self._actors is None:
+            return super().serve(loop, walks)
+        return self._served(walks)  # type: ignore[return-value]
+
+    def _served(self, walks: Sequence[Any]) -> Iterator[Numbered]:
+        assert self._actors is not None
+        served = Served(self._actors.server, self._watch, walks)
+        try:
+            yield from served.follow(self)
+        finally:
+            self._actors.server = served.server
+
     def close(self) -> None:
-        self._actors.close()
+        if self._actors is not None:
+            self._actors.close()
+
+    def _begin(self) -> None:
+        """Ask all actors whether they are there."""
+        self._free: list[int] = []
+        self._coming = {each.ready.remote(): seat for seat, each in enumerate(self.clients)}
 
     def _received(self, reference: Any, round_: _Round, answers: list[Answer]) -> int | None:
         """Merge what a call returned if it is the first answer of its chunk, which is returned."""
