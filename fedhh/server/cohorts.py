@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.found import Found
 from fedhh.plans.base import PlannedRound
@@ -18,6 +18,9 @@ from fedhh.words.alphabet import Alphabet
 
 Delta = Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")]
 """Of a central guarantee."""
+
+CentralEpsilon = Annotated[float, Gt(0), Le(100)]
+"""Of an item or a user."""
 
 Seed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
 """A seed; None for the run's, so that each run draws its own."""
@@ -175,3 +178,39 @@ class Contributing(Cohorts[State, QuestionType], Generic[State, QuestionType]):
 
     max_items: Items = 10
     sampler: Literal["random", "greedy"] = "random"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Central(Cohorts[State, QuestionType], Generic[State, QuestionType]):
+    """A discovery with a central guarantee of its own, by noise, samples or thresholds.
+
+    Attributes:
+        delta: Of the central privacy that "auto" settings are to give.
+        central_epsilon: Its epsilon, of all rounds.
+    """
+
+    delta: Delta = 1e-10
+    central_epsilon: CentralEpsilon = 1.0
+
+    @property
+    def claiming(self) -> tuple[str, ...]:
+        """Names of settings that alone say what a run can claim, unless they are "auto"."""
+        return ()
+
+    def with_central_epsilon(
+        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
+    ) -> Self:
+        """Return the settings whose "auto" ones are to give this epsilon.
+
+        Raises:
+            InputError: They are given.
+        """
+        given = {name: getattr(self, name) for name in self.claiming}
+        if given and AUTO not in given.values():
+            wanted = " and ".join(f'{name}="auto"' for name in given)
+            got = " and ".join(f"{name}={value}" for name, value in given.items())
+            raise InputError(
+                f"Expected {wanted} for central_epsilon={epsilon:g}, got {got}: what the run can "
+                "claim follows from that alone."
+            )
+        return replace(self, central_epsilon=epsilon)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -77,21 +77,9 @@ class SampleAndThreshold(TrustedAggregator):
             counts=counts,
         )
 
-    def with_central_epsilon(
-        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
-    ) -> Self:
-        """Return the settings whose rate and threshold are to give this epsilon.
-
-        Raises:
-            InputError: Rate and threshold are given.
-        """
-        if self.threshold != AUTO:
-            raise InputError(
-                f'Expected threshold="auto" for central_epsilon={epsilon:g}, got sample_rate='
-                f"{self.sample_rate} and threshold={self.threshold}, which alone say what the run "
-                "can claim."
-            )
-        return super().with_central_epsilon(epsilon, unit=unit)
+    @property
+    def claiming(self) -> tuple[str, ...]:
+        return ("threshold",)
 
     def resolve(self, num_clients: int) -> dict[str, Any]:
         if AUTO in {self.sample_rate, self.threshold}:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 
 from fedhh.plans.noisy_sums import NoisySums
 from fedhh.protocol import Decision
@@ -17,12 +17,11 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
 from fedhh.questions.plain import NoisyVotes
 from fedhh.questions.question import Question
-from fedhh.server.cohorts import Contributing, Delta
+from fedhh.server.cohorts import Central, Contributing
 from fedhh.server.pruning import top_eta
 from fedhh.server.sum_noise import SumNoise
 from fedhh.server.trie import EtaTrie, TrieState
 from fedhh.settings import AUTO, Positive, decided
-from fedhh.validation import InputError
 
 NoiseStd = Annotated[float, Ge(LEAST_STD), Le(MOST_STD)]
 """Standard deviation of the noise on each sum."""
@@ -34,13 +33,16 @@ SumQuestion = TypeVar("SumQuestion", bound=Question[TrieNames, SampleB, NoisyVot
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummedTrie(EtaTrie[SumQuestion], Contributing[TrieState, SumQuestion], Generic[SumQuestion]):
+class SummedTrie(
+    EtaTrie[SumQuestion],
+    Contributing[TrieState, SumQuestion],
+    Central[TrieState, SumQuestion],
+    Generic[SumQuestion],
+):
     """A trie whose layers are decided by noisy sums of plain votes.
 
     Attributes:
-        delta: Of the central privacy that "auto" noise is to give.
-        central_epsilon: Its epsilon, of all layers.
-        unit: Whose it is: "item", one contribution, or "user", all of a client's.
+        unit: Whose the central epsilon is: "item", one contribution, or "user", all of a client's.
         noise: "discrete-laplace" or "skellam", the difference of two Poisson variables.
         noise_std: Standard deviation of the noise on each sum; "auto" for about the least with
             the guarantee. If it is given, it alone says what the run can claim.
@@ -50,13 +52,15 @@ class SummedTrie(EtaTrie[SumQuestion], Contributing[TrieState, SumQuestion], Gen
             expectation at most.
     """
 
-    delta: Delta = 1e-10
-    central_epsilon: Annotated[float, Gt(0), Le(100)] = 1.0
     unit: Literal["item", "user"] = "item"
     noise: NoiseName = "discrete-laplace"
     noise_std: NoiseStd | Literal["auto"] = AUTO
     pruning: Literal["threshold", "top-eta"] = "threshold"
     noise_kept: Positive = 0.1
+
+    @property
+    def claiming(self) -> tuple[str, ...]:
+        return ("noise_std",)
 
     @property
     def summed_noise(self) -> NoiseShares:
@@ -76,17 +80,7 @@ class SummedTrie(EtaTrie[SumQuestion], Contributing[TrieState, SumQuestion], Gen
     def with_central_epsilon(
         self, epsilon: float, *, unit: Literal["item", "user"] = "user"
     ) -> Self:
-        """Return the settings whose noise is to give this epsilon to one item, or one user.
-
-        Raises:
-            InputError: The noise is given.
-        """
-        if self.noise_std != AUTO:
-            raise InputError(
-                f'Expected noise_std="auto" for central_epsilon={epsilon:g}, got '
-                f"noise_std={self.noise_std}, which alone says what the run can claim."
-            )
-        return replace(self, central_epsilon=epsilon, unit=unit)
+        return replace(super().with_central_epsilon(epsilon), unit=unit)
 
     def resolve(self, num_clients: int) -> dict[str, Any]:
         """Return the least noise that has the guarantee, after the cohorts."""

@@ -6,12 +6,11 @@ privacy", AISTATS, Algorithm 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Gt, Le
 
 from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.protocol import Decision
@@ -19,16 +18,16 @@ from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import PlainVotes, WordVoteQuestion
 from fedhh.questions.question import Question
-from fedhh.server.cohorts import Delta
+from fedhh.server.cohorts import Central, CentralEpsilon
 from fedhh.server.noise import Noise
-from fedhh.server.trie import Trie
+from fedhh.server.trie import Trie, TrieState
 from fedhh.settings import AUTO, CountOrAuto, Layers, decided
 from fedhh.validation import InputError
 from fedhh.words.trie import Codes, PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrieHH(Trie[WordVoteQuestion]):
+class TrieHH(Trie[WordVoteQuestion], Central[TrieState, WordVoteQuestion]):
     """Settings of TrieHH.
 
     Each round samples clients afresh from all, without noise. A client draws one of its words by
@@ -44,8 +43,6 @@ class TrieHH(Trie[WordVoteQuestion]):
     per client, `discovery_probability` says exactly how likely a word is found.
 
     Attributes:
-        delta: Of the central privacy that "auto" settings are to give.
-        central_epsilon: Likewise its epsilon.
         clients_per_layer: m, clients sampled per round. "auto" together with the threshold: the
             two that keep a prefix with the fewest holders, at ``central_epsilon`` and ``delta``. If
             they are given, they alone say what the run can claim.
@@ -57,9 +54,8 @@ class TrieHH(Trie[WordVoteQuestion]):
     name: ClassVar[str] = "triehh"
     title: ClassVar[str] = "TrieHH (central)"
 
-    delta: Delta = 1e-10
     threshold: CountOrAuto = AUTO
-    central_epsilon: Annotated[float, Gt(0), Le(100)] = 4.0
+    central_epsilon: CentralEpsilon = 4.0
     depth: Layers = 10
 
     def __post_init__(self) -> None:
@@ -93,21 +89,9 @@ class TrieHH(Trie[WordVoteQuestion]):
         """``threshold``, once it is decided."""
         return decided(self.threshold, "threshold")
 
-    def with_central_epsilon(
-        self, epsilon: float, *, unit: Literal["item", "user"] = "user"
-    ) -> Self:
-        """Return the settings whose sample and threshold are to give this epsilon.
-
-        Raises:
-            InputError: Sample and threshold are given.
-        """
-        if self.clients_per_layer != AUTO:
-            raise InputError(
-                f'Expected clients_per_layer="auto" and threshold="auto" for central_epsilon='
-                f"{epsilon:g}, got clients_per_layer={self.clients_per_layer} and threshold="
-                f"{self.threshold}, which alone say what the run can claim."
-            )
-        return replace(self, central_epsilon=epsilon)
+    @property
+    def claiming(self) -> tuple[str, ...]:
+        return ("clients_per_layer", "threshold")
 
     def resolve(self, num_clients: int) -> dict[str, Any]:
         if self.clients_per_layer != AUTO:

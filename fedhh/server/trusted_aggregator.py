@@ -23,7 +23,7 @@ from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.question import Aggregate, Messages, Question
 from fedhh.random import Stream, generator
-from fedhh.server.cohorts import Contributing, Delta, Seed
+from fedhh.server.cohorts import Central, Contributing, Seed
 from fedhh.settings import (
     Items,
     Layers,
@@ -41,12 +41,11 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(Contributing[int, WordsQuestion]):
+class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQuestion]):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
         central_epsilon: Central privacy of a user, for all that it contributes.
-        delta: Its delta.
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
         length: Symbols of the longest word.
         noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's.
@@ -54,7 +53,6 @@ class TrustedAggregator(Contributing[int, WordsQuestion]):
     """
 
     central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
-    delta: Delta = 1e-10
     max_items: Items = 1
     length: Layers = 10
     noise_seed: Seed = None
@@ -77,7 +75,7 @@ class TrustedAggregator(Contributing[int, WordsQuestion]):
         exceed, and up to a relative thousandth.
         """
         if unit == "user":
-            return replace(self, central_epsilon=epsilon)
+            return super().with_central_epsilon(epsilon)
         low, high = epsilon, min(epsilon * self.max_items, _LARGEST_EPSILON)
         best = self.with_central_epsilon(low)
         reached = best.item_epsilon
