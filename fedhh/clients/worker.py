@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from fedhh.clients.populations.population import Population
-from fedhh.questions.answer import Answer, Counted
+from fedhh.questions.answer import Answer, Counted, Diagnostics
 from fedhh.questions.channel import Answering, Channel
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import AnyQuestion
+from fedhh.questions.question import Aggregate, AnyQuestion, Messages
 from fedhh.simulation.executor import Broadcast, Progress
 
 _MESSAGES_AT_ONCE = 64
@@ -56,22 +56,19 @@ class ClientWorker:
         broadcast: Broadcast,
         blocks: Iterable[int],
         progress: Progress | None = None,
-        *,
-        onto: list[Answer] | None = None,
     ) -> list[Answer]:
         """Return the merged answers of some blocks, see `fedhh.simulation.executor.Worker`."""
-        before = onto or broadcast.unanswered
         sums = [
-            _Sum(question, answering, answer)
-            for question, answering, answer in zip(
-                broadcast.questions, self._answering_of(broadcast), before, strict=True
+            _Sum(question, answering)
+            for question, answering in zip(
+                broadcast.questions, self._answering_of(broadcast), strict=True
             )
         ]
         who = broadcast.who
         counter = None
         # In a fresh order a client may answer again, and one that is not there is not drawn.
         if self._counts and who.devices is None and self._order.is_their_own(who.cohort):
-            counter = self._population.counter(before[0].diagnostics.counted)
+            counter = self._population.counter()
         for block in blocks:
             clients = who.clients(self._order, block)
             if len(clients):
@@ -82,7 +79,7 @@ class ClientWorker:
                     each.add(rows, block)
             if progress is not None:
                 progress(who.cohort.size_of(block))
-        counted = before[0].diagnostics.counted if counter is None else counter.counted
+        counted = None if counter is None else counter.counted
         return [each.answer(counted) for each in sums]
 
     def _answering_of(self, broadcast: Broadcast) -> list[Answering]:
@@ -97,10 +94,10 @@ class ClientWorker:
 class _Sum:
     """The answer to one question, to which blocks are added."""
 
-    def __init__(self, question: AnyQuestion, answering: Answering, onto: Answer) -> None:
+    def __init__(self, question: AnyQuestion, answering: Answering) -> None:
         self._question, self._answering = question, answering
-        self._aggregate, self._diagnostics = onto.aggregate, onto.diagnostics
-        self._messages = [onto.aggregate.messages]
+        self._aggregate, self._diagnostics = Aggregate.empty(question.tally_size), Diagnostics()
+        self._messages: list[Messages | None] = []
 
     def add(self, rows: ClientBlock, block: int) -> None:
         """Add a block's reports."""

@@ -69,8 +69,6 @@ class Worker(Protocol):
         broadcast: Any,
         blocks: Iterable[int],
         progress: Progress | None = None,
-        *,
-        onto: list[Answer] | None = None,
     ) -> list[Answer]:
         """Return the merged answers of some blocks of a cohort, one to each question.
 
@@ -78,8 +76,6 @@ class Worker(Protocol):
             broadcast: What is asked: a `Broadcast`, or what else has a cohort and a tally's size.
             blocks: Numbers of the blocks to answer for.
             progress: Called after each block.
-            onto: Earlier answers of this worker, which are used up: the result is that of their
-                blocks, too. Large arrays are then made once a round.
         """
 
 

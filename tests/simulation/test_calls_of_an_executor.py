@@ -185,7 +185,7 @@ def test_a_run_ends_in_one_line_where_nobody_is_left(here: Here):
 
 def test_losses_without_end_stop_the_run(here: Here):
     class Doomed(ClientWorker):
-        def answer(self, broadcast, blocks, progress=None, *, onto=None):
+        def answer(self, broadcast, blocks, progress=None):
             raise RayActorError
 
     here.is_full = False
@@ -244,7 +244,7 @@ def test_workers_that_remember_blocks_get_the_same_ones_in_every_round(here: Her
 
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, broadcast, blocks, progress=None, *, onto=None):
+        def answer(self, broadcast, blocks, progress=None):
             raise ZeroDivisionError("of the worker")
 
     actors = Actors(1)

@@ -97,8 +97,8 @@ class Large(ClientWorker):
         self._what = what
         self._ballast = np.zeros(2 * 10**7 if what == "worker" else 0)
 
-    def answer(self, broadcast, blocks, progress=None, *, onto=None):
-        (answer,) = super().answer(broadcast, blocks, progress, onto=onto)
+    def answer(self, broadcast, blocks, progress=None):
+        (answer,) = super().answer(broadcast, blocks, progress)
         if self._what == "answer":
             object.__setattr__(answer, "ballast", np.zeros(2 * 10**7))
         return [answer]

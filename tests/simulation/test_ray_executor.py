@@ -252,14 +252,14 @@ class DyingWorker(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker = marker
 
-    def answer(self, broadcast, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None):
         import os
         from pathlib import Path
 
         if broadcast.questions[0].layer == 2 and 3 in blocks and not Path(self._marker).exists():
             Path(self._marker).touch()
             os._exit(1)
-        return super().answer(broadcast, blocks, progress, onto=onto)
+        return super().answer(broadcast, blocks, progress)
 
 
 @LOST
@@ -323,7 +323,7 @@ class Straggler(ClientWorker):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._marker, self._seconds = marker, seconds
 
-    def answer(self, broadcast, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None):
         import time
         from pathlib import Path
 
@@ -334,7 +334,7 @@ class Straggler(ClientWorker):
                 time.sleep(self._seconds)
             except FileExistsError:
                 pass
-        return super().answer(broadcast, blocks, progress, onto=onto)
+        return super().answer(broadcast, blocks, progress)
 
 
 @pytest.mark.slow(f"{CALLS}::test_a_stragglers_blocks_are_answered_elsewhere_and_count_once")
@@ -359,7 +359,7 @@ def test_a_stragglers_blocks_are_answered_elsewhere_and_count_once(
 @pytest.mark.slow(f"{CALLS}::test_a_workers_own_error_is_raised_and_not_retried")
 def test_a_workers_own_error_is_raised_and_not_retried():
     class Broken(ClientWorker):
-        def answer(self, broadcast, blocks, progress=None, *, onto=None):
+        def answer(self, broadcast, blocks, progress=None):
             raise ZeroDivisionError("of the worker")
 
     executor = RayExecutor(Broken(small_population(6_000), seed=9), num_workers=1)
@@ -470,7 +470,7 @@ class Stray:
 
     remembers = False
 
-    def answer(self, broadcast, blocks, progress=None, *, onto=None):
+    def answer(self, broadcast, blocks, progress=None):
         raise AssertionError("never called")
 
 

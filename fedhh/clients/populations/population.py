@@ -144,12 +144,8 @@ class Population(ChecksReturns, ABC):
         """
         return
 
-    def counter(self, onto: Counted | None = None) -> ClientCounter | None:
-        """Return what counts clients as they are drawn, where drawing them again would cost.
-
-        Args:
-            onto: Counts to go on from, which are used up.
-        """
+    def counter(self) -> ClientCounter | None:
+        """Return what counts clients as they are drawn, where drawing them again would cost."""
         return None
 
     @property

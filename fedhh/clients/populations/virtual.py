@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from fedhh.clients.populations.named_words import NAMED_RANKS
 from fedhh.clients.populations.population import (
@@ -187,11 +188,8 @@ class VirtualPopulation(Population):
         if self._census is None:
             self._census = self._take_census(progress or (lambda counted, of: None), counted)
 
-    def counter(self, onto: Counted | None = None) -> ClientCounter:
-        if onto is None:
-            words = np.zeros((self._lexicon_ranks, 2), dtype=np.int32)
-            onto = Counted(clients=(), words=words, contributions=0, squares=0)
-        return _Counter(onto, self._counted)
+    def counter(self) -> ClientCounter:
+        return _Counter(self._lexicon_ranks, self._counted)
 
     def fingerprint(self) -> str:
         rows = self._first_clients()
@@ -288,11 +286,11 @@ class VirtualPopulation(Population):
 class _Counter(ClientCounter):
     """Counts those of the clients that a census is about."""
 
-    def __init__(self, onto: Counted, num_clients: int) -> None:
+    def __init__(self, num_words: int, num_clients: int) -> None:
         self._num_clients = num_clients
-        self._clients = list(onto.clients)
-        self._words = onto.words
-        self._contributions, self._squares = onto.contributions, onto.squares
+        self._clients: list[tuple[int, int]] = []
+        self._words: npt.NDArray[np.signedinteger[Any]] = np.zeros((num_words, 2), dtype=np.int32)
+        self._contributions = self._squares = 0
 
     def add(self, rows: ClientBlock) -> None:
         """Count the clients of a block whose numbers are below the census' own."""

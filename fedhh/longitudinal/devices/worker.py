@@ -126,20 +126,17 @@ class DeviceWorker:
         question: DayQuestion,
         blocks: Iterable[int],
         progress: Progress | None = None,
-        *,
-        onto: list[Answer] | None = None,
     ) -> list[Answer]:
         """Return what the devices of some blocks send on a `DayQuestion`'s day.
 
         See `fedhh.simulation.executor.Worker`.
         """
-        (before,) = onto or [self._nothing(question)]
-        aggregate, known = before.aggregate, before.diagnostics
-        assert isinstance(known, DayDiagnostics)
-        tally, messages = aggregate.tally, [aggregate.messages]
-        reports, devices = aggregate.num_reports, aggregate.num_clients
-        counts, sent_by_block = known.counts, list(known.sent)
-        waiting, dropped = known.waiting, known.dropped
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        values = len(self._model.use_cases[question.use_case_index].events.weights)
+        counts = np.zeros((3, values), dtype=np.int64)
+        messages: list[Numbers] = []
+        sent_by_block: list[tuple[int, npt.NDArray[np.uint32]]] = []
+        reports = devices = waiting = dropped = 0
         for block in blocks:
             positions = question.cohort.block(block)
             size = positions.stop - positions.start
@@ -183,13 +180,6 @@ class DeviceWorker:
             ),
         )
         return [answer]
-
-    def _nothing(self, question: DayQuestion) -> Answer:
-        values = len(self._model.use_cases[question.use_case_index].events.weights)
-        return Answer(
-            aggregate=Aggregate.empty(question.tally_size),
-            diagnostics=DayDiagnostics(counts=np.zeros((3, values), dtype=np.int64)),
-        )
 
     def _state(self, question: DayQuestion, block: int, size: int) -> DeviceBlock:
         place = question.use_case_index, block

@@ -11,7 +11,6 @@ from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.populations.virtual import LEXICON_RANKS, VirtualPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
-from fedhh.questions.answer import Counted
 from fedhh.questions.coded import CodedMatcher
 from fedhh.questions.matching import WordMatcher
 from fedhh.server.blender import Blender
@@ -308,10 +307,9 @@ def test_populations_are_counted_whole_up_to_a_size_and_on_some_clients_beyond(m
 
 def test_counts_get_more_bits_before_they_overflow():
     population = VirtualPopulation("chat", 300, seed=0)
-    words = np.zeros((len(population.lexicon), 2), dtype=np.int32)
-    words[:, 0] = 2**31 - 1
-    before = Counted(clients=(), words=words, contributions=2**31 - 1, squares=0)
-    counter = population.counter(before)
+    counter = population.counter()
+    counter._words[:, 0] = counter._contributions = 2**31 - 1
+    before = counter.counted
     rows = population.block(np.arange(300))
     counter.add(rows)
     added = counter.counted.words[:, 0] - (2**31 - 1)

@@ -14,7 +14,6 @@ from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.questions.answer import Counted
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation.executor import Broadcast, merged
 from tests.asked_clients import answered
 from tests.thinned import thinned
 
@@ -62,7 +61,7 @@ def same(one, other) -> bool:
     )
 
 
-@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
+@pytest.mark.slow("::test_a_census_of_parts_is_the_census")
 def test_measures_are_those_of_clients_counted_before(counted_first):
     steps = Steps()
     assert same(simulate(PROTOCOL, population(), seed=4, callbacks=[steps]), counted_first)
@@ -73,7 +72,7 @@ def test_measures_are_those_of_clients_counted_before(counted_first):
     assert counted_first.layers["coverage"].iloc[-1] > 0.05
 
 
-@pytest.mark.slow("::test_answers_made_one_onto_the_other_are_their_merged_answer")
+@pytest.mark.slow("::test_a_census_of_parts_is_the_census")
 def test_a_resumed_run_measures_the_rounds_before_it_stopped(tmp_path, counted_first):
     for stop_in in (3, 2):
         steps = Steps(stop_in)
@@ -134,20 +133,3 @@ def test_a_census_of_parts_is_the_census(cohorts, whole):
     clients.count(counted=counts_of(clients, *cohorts))
     for name in ("words", "beyond", "sample", "sample_counts", "squares"):
         assert np.array_equal(getattr(clients.census, name), getattr(whole.census, name))
-
-
-def test_answers_made_one_onto_the_other_are_their_merged_answer():
-    protocol = PROTOCOL.settle(num_clients=3_000, seed=4)
-    question = protocol.next_question(protocol.initialize())
-    broadcast = Broadcast.to_all(question)
-    parts = [range(0, 1), range(1, question.cohort.num_blocks)]
-    worker = ClientWorker(population(), seed=4, counts=True)
-    (whole,) = merged(worker.answer(broadcast, blocks) for blocks in parts)
-    (onto,) = worker.answer(broadcast, parts[1], onto=worker.answer(broadcast, parts[0]))
-    assert np.array_equal(onto.aggregate.tally, whole.aggregate.tally)
-    assert onto.aggregate.num_reports == whole.aggregate.num_reports
-    assert onto.aggregate.num_clients == whole.aggregate.num_clients == question.cohort.size
-    assert onto.diagnostics == whole.diagnostics
-    assert np.array_equal(onto.diagnostics.counted.words, whole.diagnostics.counted.words)
-    assert onto.diagnostics.counted.clients == whole.diagnostics.counted.clients
-    assert onto.diagnostics.counted.squares == whole.diagnostics.counted.squares
