@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.oracles.families import PureVotes
 from fedhh.questions.channel import Channel, in_turn
 from fedhh.questions.choice import Attack, Goal, OneTyped, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
@@ -57,6 +58,9 @@ class PlainVotes(Channel):
     def pure(self) -> PureOracle:
         """What a vote is of: a report that is its value."""
         return make_pure_oracle(OracleSpec(name="none", epsilon=math.inf), self.domain_size)
+
+    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[PureVotes, int]:
+        return self.pure, aggregate.num_reports
 
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
@@ -247,6 +251,9 @@ class NoisyVotes(Channel):
     @abstractmethod
     def part(self, num_clients: int, cohort: int) -> float:
         """Return which part of the noise is in the sum over so many clients of a cohort."""
+
+    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[NoiseShares, float]:
+        return self.noise, self.part(aggregate.num_clients, question.cohort.size)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -93,6 +93,11 @@ class Reports(Channel):
         """Return what the votes for a value are of: reports, or clients with B reports each."""
         return self.client_votes(max_items) or self.pure
 
+    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[PureVotes, int]:
+        by_client = self.votes_per_client == "one"
+        counted = aggregate.num_clients if by_client else aggregate.num_reports
+        return self.votes(question.max_items), counted
+
     @property
     def adds_up(self) -> bool:
         """Whether the server gets a sum, and not the reports themselves."""

@@ -15,9 +15,9 @@ from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.oracles.families import PureVotes
 from fedhh.protocol import Decision, KeptBy
-from fedhh.questions.plain import NoisyVotes
+from fedhh.questions.channel import Channel
+from fedhh.questions.noise_shares import NoiseShares
 from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.sum_noise import SumNoise
 from fedhh.words.trie import Codes
 
@@ -149,14 +149,6 @@ class Noise:
     sketch: SketchNoise | None = None
 
     @classmethod
-    def of_votes(cls, question: VoteQuestion, aggregate: Aggregate) -> Noise:
-        """Return the noise of a round of votes for prefixes, by reports or by clients."""
-        channel = question.channel
-        by_client = channel.votes_per_client == "one"
-        counted = aggregate.num_clients if by_client else aggregate.num_reports
-        return cls(oracle=channel.votes(question.max_items), num_reports=counted)
-
-    @classmethod
     def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:
         """Return the noise of a round whose reports were added up as ``aggregate``."""
         return cls(oracle=oracle, num_reports=num_reports, sketch=SketchNoise.of(oracle, aggregate))
@@ -242,12 +234,11 @@ class Noise:
 
 def noise_of(question: AnyQuestion, aggregate: Aggregate) -> Noise | SumNoise:
     """Return what chance does to the votes for a question's candidates."""
-    channel = question.channel
-    if isinstance(channel, NoisyVotes):
-        return SumNoise.of(question, aggregate)
-    if isinstance(channel, Reports):
-        return Noise.of_votes(question, aggregate)
-    return Noise(oracle=channel.pure, num_reports=aggregate.num_reports)
+    channel: Channel = question.channel
+    law, number = channel.law(question, aggregate)
+    if isinstance(law, NoiseShares):
+        return SumNoise(noise=law, part=number)
+    return Noise(oracle=law, num_reports=int(number))
 
 
 def counted(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.questions.noise_shares import NoiseShares
-from fedhh.questions.plain import NoisyVotes
-from fedhh.questions.question import Aggregate, Question
 
 _Floats = npt.NDArray[np.float64]
 _Sums = npt.NDArray[np.int64]
@@ -31,12 +29,6 @@ class SumNoise:
 
     votes_mean: ClassVar[float] = 0.0
     """Expected sum of a candidate that no client holds."""
-
-    @classmethod
-    def of(cls, question: Question[Any, Any, NoisyVotes], aggregate: Aggregate) -> Self:
-        """Return the noise in a round's answers."""
-        part = question.channel.part(aggregate.num_clients, question.cohort.size)
-        return cls(noise=question.channel.noise, part=part)
 
     @property
     def std(self) -> float:

@@ -50,7 +50,8 @@ class Validation:
     ) -> Heard[Any]:
         """Return the words that the votes let through."""
         protocol = self.protocol
-        noise, clients = Noise.of_votes(question, aggregate), aggregate.num_clients
+        law, counted = question.channel.law(question, aggregate)
+        noise, clients = Noise(oracle=law, num_reports=counted), aggregate.num_clients
         votes = question.votes(aggregate)[: len(run.found.codes)]
         validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = protocol.earlier_evidence(run.own)

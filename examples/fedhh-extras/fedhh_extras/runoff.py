@@ -7,7 +7,7 @@ import numpy as np
 
 from fedhh import Heard, InputError
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise, by_votes, counted
+from fedhh.server.noise import by_votes, counted, noise_of
 from fedhh.settings import Count
 
 
@@ -58,7 +58,7 @@ class Runoff(LocalProtocol):
 
     def hear(self, planned, run, question, aggregate):
         """Return the words with the most votes; of the runoff, as words found."""
-        votes, noise = question.votes(aggregate), Noise.of_votes(question, aggregate)
+        votes, noise = question.votes(aggregate), noise_of(question, aggregate)
         best = np.argsort(-votes, kind="stable")[: self.keep]
         codes = question.names.finished[best]
         found = counted(question, aggregate, noise, codes=codes, support=votes[best])
