@@ -62,8 +62,8 @@ _LABEL = 9
 """Points of a name at a line's end."""
 _APART = 1.3 * _LABEL / 72
 """Inches from one name to the next."""
-_ASIDE = 1.35
-"""Where names stand, as a multiple of the largest epsilon."""
+_ASIDE = 0.42
+"""Inches from the end of the lines to their names."""
 _BOUND = ("no central mechanism", "does better")
 _POINTS_OF_BOUND = 33
 
@@ -185,9 +185,12 @@ def _name_lines(
     apart = _APART * axes.figure.dpi / axes.get_window_extent().height * (high - low)
     places = spread([end[0] for end in ends], apart)
     shown = shown_labels([end[2] for end in ends], _LONGEST_LABEL)
+    # As far aside whatever range of epsilons is drawn.
+    end, _ = axes.transData.transform((most, low))
+    aside, _ = axes.transData.inverted().transform((end + _ASIDE * axes.figure.dpi, 0))
     for (y, x, _, color), place, text in zip(ends, places, shown, strict=True):
         axes.annotate(
-            text, (x, y), xytext=(most * _ASIDE, place), color=color, fontsize=_LABEL,
+            text, (x, y), xytext=(aside, place), color=color, fontsize=_LABEL,
             va="center", annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-", "color": color, "linewidth": 0.6, "relpos": (0, 0.5),

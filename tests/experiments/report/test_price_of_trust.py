@@ -103,8 +103,9 @@ def test_every_protocol_has_the_color_of_whom_it_asks_clients_to_trust(populatio
 
 
 @pytest.mark.slow("::test_places_are_apart_and_as_near_as_that_allows")
-def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
-    figure = drawn(*results(population))["price_of_trust"]
+@pytest.mark.parametrize("epsilons", [EPSILONS, (1.0, 3.0)])
+def test_names_at_the_ends_of_lines_do_not_cover_each_other(population, epsilons):
+    figure = drawn(*results(population, epsilons=epsilons))["price_of_trust"]
     figure.draw_without_rendering()
     (axes,) = figure.axes
     # Of an annotation, the extent of its text without the line to its point.
@@ -112,6 +113,7 @@ def test_names_at_the_ends_of_lines_do_not_cover_each_other(population):
     assert len(boxes) == len(PROTOCOLS) + 2
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)
+    assert all(box.x1 <= figure.bbox.x1 for box in boxes)
 
 
 def test_the_dashed_line_is_the_bound_on_the_sweeps_own_clients(population):
