@@ -259,6 +259,7 @@ central = {{ name = "triehh", central_epsilon = 20 }}
 
 @pytest.mark.slow("::test_protocols_that_share_what_decides_it_ask_once")
 def test_a_comparison_asks_once_and_says_each_protocols_share(tmp_path, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
     asked, rule = [], module.benjamini_hochberg
     monkeypatch.setattr(
         module, "benjamini_hochberg", lambda p, rate: asked.append(p) or rule(p, rate)
