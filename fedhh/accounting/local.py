@@ -87,7 +87,8 @@ def local_guarantees(run: RunFacts) -> list[Guarantee]:
         best=True,
         claimed_in_paper=plan.is_subset_selection,
     )
-    most = f"a client sends at most {plan.max_items} reports in one round{run.same_size}"
+    reports = "report" if plan.max_items == 1 else "reports"
+    most = f"a client sends at most {plan.max_items} {reports} in one round{run.same_size}"
     user = replace(
         item,
         unit="user",
