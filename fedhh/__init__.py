@@ -14,7 +14,6 @@ of it; everything else may change in any release:
 * `fedhh.accounting.inference`: what a curious server infers from reports, next to what is allowed
 * `fedhh.longitudinal.ledger`: privacy loss of a device per day and over all days
 * `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
-* `fedhh.accounting.second_opinion`: dp-accounting's bounds on composed epsilons
 * `fedhh.longitudinal.memoization`: answers drawn once, and what their observer learns
 * `fedhh.longitudinal.audit`: lower bounds on what devices gave away over their days
 * `fedhh.longitudinal.audit.answer_audit`: lower bounds from a device's answers over its days

@@ -16,8 +16,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
   `account_trusted_aggregator`; when some clients collude: `account_with_colluders`
 * what no central mechanism does better: `missing_mass_lower_bound`, `largest_release_chances`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
-* events of dp-accounting, and its bounds on what is composed: the modules
-  `fedhh.accounting.dp_event` and `fedhh.accounting.second_opinion`, which load it
+* events of dp-accounting: the module `fedhh.accounting.dp_event`, which loads it
 
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """

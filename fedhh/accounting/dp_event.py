@@ -174,8 +174,7 @@ def no_shuffle() -> NoDpEventError:
     """Return the error that says that a shuffle has no event."""
     return NoDpEventError(
         "Expected a mechanism that dp-accounting has an event for, got shuffled reports; it has "
-        "none. The local reports of a client have one, and a second opinion is given on delta as "
-        "a function of epsilon."
+        "none. The local reports of a client have one."
     )
 
 

@@ -70,21 +70,6 @@ def _reason(value: object) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composed:
-    """The privacy losses that an epsilon is composed of.
-
-    Attributes:
-        bound: Name of the bound on each use.
-        num_reports: Reports in one use, at least.
-        times: Uses.
-    """
-
-    bound: str
-    num_reports: int
-    times: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """(epsilon, delta)-differential privacy of one thing, against one reader, by one theorem.
 
@@ -104,7 +89,6 @@ class Guarantee:
         realised: True if the number rests on what happened: the rounds that took place and the
             domains that earlier votes decided, or the reports that clients sent; all others hold
             before the run.
-        composed: What privacy losses were composed for epsilon; None if none were.
     """
 
     unit: Unit
@@ -119,7 +103,6 @@ class Guarantee:
     best: bool = False
     claimed_in_paper: bool = False
     realised: bool = False
-    composed: Composed | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return a JSON-ready dictionary; an infinite epsilon becomes the string "inf"."""
@@ -134,10 +117,7 @@ class Guarantee:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
         """Return the guarantee that `to_dict` made this of."""
-        composed = content["composed"]
-        names = (field.name for field in fields(cls) if field.name != "composed")
-        known = {name: content[name] for name in names}
-        known["composed"] = None if composed is None else Composed(**composed)
+        known = {field.name: content[field.name] for field in fields(cls)}
         epsilon = content["epsilon"]
         known["epsilon"] = NotApplicable(content["reason"]) if epsilon is None else float(epsilon)
         return cls(**known)

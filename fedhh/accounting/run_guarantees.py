@@ -27,7 +27,6 @@ from fedhh.accounting.bounds.selection import (
 )
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
 from fedhh.accounting.guarantees import (
-    Composed,
     Guarantee,
     NotApplicable,
     Unit,
@@ -277,7 +276,6 @@ def _item(run: RunFacts, bounds: Bounds, precision: Precision = QUICK) -> Guaran
         bounds, delta=run.delta, num_reports=run.reports, uses=run.uses, precision=precision
     )
     kind = bounds[0]
-    composed = Composed(bound=kind.name, num_reports=run.reports, times=run.uses)
     return _central(
         run,
         unit="item",
@@ -285,7 +283,6 @@ def _item(run: RunFacts, bounds: Bounds, precision: Precision = QUICK) -> Guaran
         epsilon=epsilon,
         theorem=kind.theorem,
         assumptions=kind.assumptions,
-        composed=composed if run.uses > 1 else None,
     )
 
 
@@ -316,8 +313,6 @@ def _user(run: RunFacts, bounds: Bounds, precision: Precision = QUICK) -> list[G
             epsilon=found.slots,
             theorem=f"{kind.theorem}; {COMPOSITION}",
             assumptions=f"{kind.assumptions}; exactly {max_items} reports from every client",
-            # In a slot there is one report of each client.
-            composed=Composed(bound=kind.name, num_reports=run.cohort, times=max_items * run.uses),
         ),
     ]
 
@@ -330,7 +325,6 @@ def _central(
     epsilon: float | NotApplicable,
     theorem: str,
     assumptions: str,
-    composed: Composed | None = None,
 ) -> Guarantee:
     of_paper = run.plan.is_subset_selection and unit == "item" and method in _CLAIMED
     if run.hides_epochs:
@@ -346,7 +340,6 @@ def _central(
         smallest_cohort=run.cohort,
         claimed_in_paper=of_paper,
         realised=run.realised,
-        composed=composed,
     )
 
 

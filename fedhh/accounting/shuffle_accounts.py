@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.clones import (
@@ -22,9 +22,6 @@ from fedhh.accounting.shuffling import shuffle_epsilon
 from fedhh.accounting.sources import CLOSED_FORM_OF_SELECTION, SUN_CENTRAL
 from fedhh.accounting.user_level import UserLevelEpsilon, user_level_epsilon
 from fedhh.validation import InputError, require_at_least
-
-if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
 
 STATED_BOUNDS: Mapping[str, str] = {
     "closed_form": "closed-form",
@@ -116,35 +113,7 @@ class ShuffleAccount:
         )
         return None if isinstance(lower, NotApplicable) else lower.epsilon(self.delta)
 
-    def second_opinions(self) -> dict[str, SecondOpinion]:
-        """Return dp-accounting's bounds on each numerical bound, by key; delta is at least 1e-10.
-
-        Raises:
-            RefutedClaimError: A bound is below dp-accounting's lower bound.
-        """
-        from fedhh.accounting.second_opinion import check_delta, opinion_on_shuffle
-
-        check_delta(self.delta)
-        return {
-            key: opinion_on_shuffle(
-                STATED_BOUNDS[key],
-                local_epsilon=self.local_epsilon,
-                num_reports=self.honest_reports,
-                delta=self.delta,
-                domain_size=self.domain_size,
-                stated=bound.epsilon,
-            )
-            for key, bound in self.bounds.items()
-            # The closed form is no curve of delta over epsilon.
-            if not isinstance(bound.epsilon, NotApplicable) and key != "closed_form"
-        }
-
-    def to_dict(self, opinions: Mapping[str, SecondOpinion] | None = None) -> dict[str, Any]:
-        """Return a JSON-ready dictionary, with second opinions if they are given."""
-        bounds = {key: bound.to_dict() for key, bound in self.bounds.items()}
-        if opinions is not None:
-            for key, bound in bounds.items():
-                bound["second_opinion"] = opinions[key].to_dict() if key in opinions else None
+    def to_dict(self) -> dict[str, Any]:
         content = {
             "unit": "item",
             "neighboring": SWAP,
@@ -152,7 +121,7 @@ class ShuffleAccount:
             "reports": self.num_reports,
             "honest_reports": self.honest_reports,
             "delta": self.delta,
-            "bounds": bounds,
+            "bounds": {key: bound.to_dict() for key, bound in self.bounds.items()},
         }
         if self.domain_size is not None:
             content["domain_size"] = self.domain_size
@@ -276,43 +245,7 @@ class UserAccount:
     domain_size: int | None
     bounds: Mapping[str, UserLevelEpsilon]
 
-    def second_opinions(self) -> dict[str, SecondOpinion]:
-        """Return dp-accounting's bounds on each composition over slots, by the names of `bounds`.
-
-        Raises:
-            RefutedClaimError: An epsilon is below dp-accounting's lower bound.
-            InputError: Delta is below 1e-10.
-        """
-        from fedhh.accounting.second_opinion import check_delta, opinion_on_shuffle
-
-        check_delta(self.delta)
-        return {
-            name: opinion_on_shuffle(
-                name,
-                local_epsilon=self.local_epsilon,
-                num_reports=self.honest_clients,
-                times=self.max_items * self.rounds,
-                delta=self.delta,
-                domain_size=self.domain_size,
-                stated=both.slots,
-                claim=f"{name}, slots",
-            )
-            for name, both in self.bounds.items()
-        }
-
-    def to_dict(self, opinions: Mapping[str, SecondOpinion] | None = None) -> dict[str, Any]:
-        """Return a JSON-ready dictionary, with second opinions if they are given."""
-        bounds: dict[str, dict[str, Any]] = {
-            name: {
-                "epsilon": both.epsilon,
-                "method": both.method,
-                "groups": both.groups,
-                "slots": or_none(both.slots),
-            }
-            for name, both in self.bounds.items()
-        }
-        for name, opinion in (opinions or {}).items():
-            bounds[name]["second_opinion"] = opinion.to_dict()
+    def to_dict(self) -> dict[str, Any]:
         return {
             "unit": "user",
             "neighboring": SWAP,
@@ -321,7 +254,15 @@ class UserAccount:
             "delta": self.delta + self.added_delta,
             "rounds": self.rounds,
             "local_epsilon_of_all_contributions": self.local_epsilon * self.max_items * self.rounds,
-            "bounds": bounds,
+            "bounds": {
+                name: {
+                    "epsilon": both.epsilon,
+                    "method": both.method,
+                    "groups": both.groups,
+                    "slots": or_none(both.slots),
+                }
+                for name, both in self.bounds.items()
+            },
         }
 
 

@@ -198,13 +198,6 @@ def chosen_of(metric: list[str] | None, rows: list[str] | None, columns: str | N
     return Chosen(metrics=metric or (), rows=rows or (), columns=columns)
 
 
-SecondOpinionOption = Annotated[
-    bool,
-    typer.Option(
-        "--second-opinion",
-        help="Compose once more with dp-accounting; its bounds stand next to fedhh's number.",
-    ),
-]
 LiveOption = Annotated[
     bool,
     typer.Option(

@@ -13,7 +13,6 @@ from fedhh.cli.options import (
     FormatOption,
     MetricOption,
     RowsOption,
-    SecondOpinionOption,
     chosen_of,
 )
 
@@ -39,7 +38,6 @@ def show(  # noqa: PLR0917 - typer makes these options, only the directory is po
     words: Annotated[
         int | None, typer.Option(help="All tables, with so many discovered words; 20.", min=0)
     ] = None,
-    second_opinion: SecondOpinionOption = False,
     output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Print the main table of a finished run, sweep, pipeline or repeated collection.
@@ -58,21 +56,16 @@ def show(  # noqa: PLR0917 - typer makes these options, only the directory is po
     place = directory_of(directory)
     chosen = chosen_of(metric, rows, columns)
     asked = Asked(
-        everything=everything or words is not None or second_opinion,
+        everything=everything or words is not None,
         words=20 if words is None else words,
-        second_opinion=second_opinion,
     )
     if sum((chosen.is_asked, asked.everything, table is not None)) > 1:
         raise InputError(
-            "Expected one of --table, of --all (with --words or --second-opinion), and of --metric "
-            "(with --rows or --columns), got several."
+            "Expected one of --table, of --all (with --words), and of --metric (with --rows or "
+            "--columns), got several."
         )
     with reading(place):
         kind = kind_of(place)
-        if second_opinion and (kind is None or not kind.has_second_opinion):
-            raise InputError(
-                f"Expected --second-opinion with the directory of a finished run, got {place}."
-            )
         if kind is None:
             raise nothing_finished(place)
         if table is None and not chosen.is_asked:

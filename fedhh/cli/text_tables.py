@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.cells import cell_len
 from rich.padding import Padding
@@ -17,17 +16,13 @@ from fedhh.cli.console import SafeConsole, open_console, print_json, print_wrapp
 from fedhh.cli.options import Format
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.table_widths import WIDEST
-from fedhh.experiments.study.parts import Columns, Facts, Line, Opinions, Part
+from fedhh.experiments.study.parts import Columns, Facts, Line, Part
 from fedhh.experiments.study.plain_text import markdown_paragraph
-from fedhh.experiments.study.text_table import TextTable, round_up
-
-if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
+from fedhh.experiments.study.text_table import TextTable
 
 # Around the text of a column: a space on both sides, and a line.
 _AROUND = 3
 _WIDTH = 132
-_NO_OPINION = "No second opinion: no privacy losses are composed here."
 
 
 def print_result(
@@ -56,7 +51,7 @@ def print_result(
     else:
         text = "\n".join(
             _rendered(part, how)
-            for part in map(_with_opinions_as_table, parts)
+            for part in parts
             if how == Format.MARKDOWN or not isinstance(part, Line)
         )
         # A program gets labels as they are, a terminal nothing that it would act on.
@@ -66,7 +61,7 @@ def print_result(
 
 def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
     """Print what is shown of an experiment, in its order."""
-    for part in map(_with_opinions_as_table, parts):
+    for part in parts:
         match part:
             case Facts():
                 _print_facts(console, part)
@@ -78,13 +73,7 @@ def print_parts(console: SafeConsole, parts: Iterable[Part]) -> None:
                 print_table(console, part)
 
 
-def _with_opinions_as_table(part: Part) -> TextTable | Facts | Columns | Line:
-    if not isinstance(part, Opinions):
-        return part
-    return opinions_table(part.all) if part.all else Line(_NO_OPINION, is_whole=True)
-
-
-def _rendered(part: TextTable | Facts | Columns | Line, how: str) -> str:
+def _rendered(part: Part, how: str) -> str:
     match part:
         case Line():
             text = markdown_paragraph(part.text)
@@ -162,33 +151,6 @@ def print_table(console: SafeConsole, table: TextTable) -> None:
     if table.note:
         # The program's own words, which nobody makes long but it.
         print_wrapped(console, table.note, style="dim")
-
-
-def opinions_table(opinions: Sequence[SecondOpinion]) -> TextTable:
-    """Return fedhh's epsilons next to dp-accounting's bounds on them."""
-    from fedhh.accounting.guarantees import NotApplicable
-
-    def up(epsilon: float) -> str:
-        return round_up(epsilon, digits=9, unbounded="none")
-
-    return TextTable(
-        title="second opinion: bounds of dp-accounting"
-        + "".join(f" {each.version}" for each in opinions[:1]),
-        columns=("epsilon of", "delta", "lower bound", "fedhh", "upper bound", "difference"),
-        rows=tuple(
-            (
-                each.claim,
-                f"{each.delta:g}",
-                f"{math.floor(each.lower * 1e6) / 1e6:.9g}",
-                "none" if isinstance(each.epsilon, NotApplicable) else up(each.epsilon),
-                up(each.upper),
-                "" if each.difference is None else f"{each.difference:.2g}",
-            )
-            for each in opinions
-        ),
-        note="difference: fedhh minus the upper bound. fedhh's epsilon is the one to state, also "
-        "where the upper bound is smaller.",
-    )
 
 
 def print_as(table: TextTable, how: Format) -> None:

@@ -34,26 +34,6 @@ def test_a_shuffle_has_every_bound_with_its_standing():
     assert all(each.proven for each in selection.bounds.values())
     blanket = selection.bounds["ss_blanket"].epsilon
     assert 0 < selection.epsilon_at_least < blanket < anything.bounds["clones"].epsilon
-    assert "second_opinion" not in selection.to_dict()["bounds"]["clones"]
-
-
-def test_a_few_reports_have_second_opinions_on_what_is_a_curve():
-    found = account_shuffle(local_epsilon=1.0, num_reports=50, delta=1e-4)
-    opinions = found.second_opinions()
-    assert set(opinions) == {"clones", "clones_2023"}
-    stated = found.to_dict(opinions)["bounds"]
-    assert stated["closed_form"]["second_opinion"] is None
-    assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
-
-
-@pytest.mark.slow("::test_a_few_reports_have_second_opinions_on_what_is_a_curve")
-def test_second_opinions_are_on_what_is_a_curve():
-    found = account_shuffle(**SHUFFLE)
-    opinions = found.second_opinions()
-    assert set(opinions) == {"clones", "clones_2023"}
-    stated = found.to_dict(opinions)["bounds"]
-    assert stated["closed_form"]["second_opinion"] is None
-    assert stated["clones"]["second_opinion"]["lower"] <= stated["clones"]["epsilon"]
 
 
 def test_a_user_of_few_contributions_has_both_bounds():
@@ -71,9 +51,6 @@ def test_a_user_has_both_bounds_of_user_level_epsilon():
     assert found.to_dict()["local_epsilon_of_all_contributions"] == 6.0
     assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)
     assert found.bounds["blanket"].epsilon < found.bounds["clones"].epsilon
-    opinions = account_user(**asked).second_opinions()
-    assert opinions["clones"].claim == "clones, slots"
-    assert "second_opinion" in found.to_dict(opinions)["bounds"]["clones"]
 
 
 def test_anonymity_by_both_variants_and_over_passes():

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedhh.accounting import Clones
 from fedhh.accounting.account import account, central_before_run
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.run_blankets import reachable_of
-from fedhh.accounting.run_opinions import opinions_on_run
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.plans.base import PlannedRound
 from fedhh.plans.local_reports import LocalReports
@@ -162,49 +159,3 @@ def test_groups_are_told_apart_only_where_others_share_their_clients():
         replace(shared, participation="one-round"),
     ):
         assert one.groups == (one,)
-
-
-def test_a_second_opinion_is_on_the_bound_of_the_smaller_group(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "fedhh.accounting.run_opinions.opinion_on_uses",
-        lambda uses, *, claim, **settings: asked.append((claim, *uses)),
-    )
-    ours = plan((90, 10, 90))
-    report = account(ours, (), num_clients=10**6, delta=DELTA, alpha=0.5)
-    opinions_on_run(report, ours, [])
-    uses = dict(asked)
-    assert uses["item, clones"].times == 2
-    assert uses["item, clones"].bound == Clones(local_epsilon=1.0, num_reports=10)
-
-
-@pytest.mark.slow("::test_a_second_opinion_is_on_the_bound_of_the_smaller_group")
-def test_second_opinions_are_on_the_bound_of_the_group_that_is_worst(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "fedhh.accounting.run_opinions.opinion_on_uses",
-        lambda uses, *, claim, **settings: asked.append((claim, *uses)),
-    )
-    domains = [3, 12, 10]
-    for sizes, max_items, own in (
-        ((50, 9_000, 9_000), 2, {"user": (50, 2, plan([1], num_apart=0, domains=[3]))}),
-        (
-            (9_000, 90, 9_000),
-            1,
-            {
-                "item": (90, 2, plan([1, 1], num_apart=0, domains=domains[1:])),
-                "user": (90, 2, plan([1, 1], num_apart=0, domains=domains[1:])),
-            },
-        ),
-    ):
-        asked.clear()
-        ours = plan(sizes, domains=domains, oracle="ss", max_items=max_items)
-        report = account(ours, (), num_clients=10**6, delta=DELTA, alpha=0.5)
-        opinions_on_run(report, ours, [])
-        blankets = {claim.split(",")[0]: use for claim, use in asked if "blanket" in claim}
-        assert set(blankets) == set(own)
-        for unit, (num_reports, times, group) in own.items():
-            use = blankets[unit]
-            of_ss = replace(group, randomizers=ours.randomizers)
-            assert use.times == times
-            assert use.bound == reachable_of(of_ss, num_reports=num_reports)

@@ -181,35 +181,10 @@ def test_an_event_is_python_that_evaluates_to_it(command):
     assert found == pytest.approx([1.0] * 6 + [2.0] * 3 + [6.0] * 3)
 
 
-def test_a_second_opinion_on_a_lifetime_stands_next_to_its_composition(answer):
-    words = ("--use-case", "emoji=1:2", "--use-case", "words=2+6:1", "--days", "9")
-    words += ("--delta", "1e-6")
-    plain, found = answer(*words), answer(*words, "--second-opinion")
-    together, emoji, of_words = found.pop("second_opinion")
-    assert found == plain
-    assert together["epsilon"] == epsilon(found, "user", "PLD")
-    for opinion in (together, emoji, of_words):
-        assert 0 < opinion["lower"] <= opinion["epsilon"] <= opinion["upper"]
-        assert opinion["upper"] - opinion["lower"] < 1e-3 * opinion["upper"]
-    assert emoji["epsilon"] + of_words["epsilon"] >= together["epsilon"]
-
-
-def test_a_single_record_is_not_composed(answer, command):
-    words = ("--use-case", "emoji=1:1", "--days", "1", "--second-opinion")
-    assert answer(*words)["second_opinion"] == []
-    assert "No second opinion" in command("account", "ledger", *words).stdout
-
-
-@pytest.mark.slow(
-    "tests/accounting/test_second_opinion.py::test_too_many_or_too_few_records_are_refused"
-)
-def test_what_has_no_event_or_opinion_is_refused(refused):
+def test_what_has_no_event_is_refused(refused):
     lifetime = ("account", "ledger", "--use-case", "emoji=1:1000", "--days", "365")
     assert "365,000" in refused(*lifetime, "--format", "dp-event")
-    assert "365,000" in refused(*lifetime, "--second-opinion")
-    for more in (["--second-opinion"], ["--figure", "life.png"]):
-        assert more[0] in refused(*lifetime, "--format", "dp-event", *more)
-    assert "1e-11" in refused(*lifetime, "--second-opinion", "--delta", "1e-11")
+    assert "--figure" in refused(*lifetime, "--format", "dp-event", "--figure", "life.png")
 
 
 @pytest.mark.slow("::test_the_worked_example_of_the_paper")

@@ -19,7 +19,6 @@ COMMANDS = {
     ),
     "plan": ("account plan --local-epsilon 2 --central-epsilon 1", 1),
     "ledger": ("account ledger --use-case emoji=4:1 --days 3", 2),
-    "opinions": ("account ledger --use-case emoji=4:2 --days 3 --delta 1e-6 --second-opinion", 3),
     "memo": ("account memo --answer rappor --local-epsilon 4 --bits 4 --days 2", 2),
     "compare": ("oracles compare --local-epsilon 4 --domain-size 100", 1),
     "deployment": (

@@ -233,31 +233,6 @@ def test_the_schema_knows_every_key(command):
     assert "eta_max" in json.dumps(schema)
 
 
-@pytest.mark.slow(
-    "tests/accounting/test_second_opinion.py::test_a_small_run_has_an_opinion_on_what_it_composed"
-)
-def test_a_second_opinion_is_given_on_request_on_a_run_and_its_baseline(
-    command, refused, run_with_baseline, finished, tmp_path
-):
-
-    shown = [
-        json.loads(command("show", "mine", "--format", "json", *more, cwd=finished).stdout)
-        for more in ((), ("--second-opinion",))
-    ]
-    opinions = [record.pop("second_opinion") for record in (shown[1], *shown[1]["baselines"])]
-    assert shown[0] == shown[1]
-    for record, some in zip((shown[0], *shown[0]["baselines"]), opinions, strict=True):
-        composed = {
-            f"{each['unit']}, {each['method']}": each["epsilon"]
-            for each in record["privacy"]["guarantees"]
-            if each["method"].endswith("slots") and each["epsilon"] is not None
-        }
-        assert composed
-        assert {each["claim"]: each["epsilon"] for each in some} == composed
-        assert all(each["lower"] <= each["epsilon"] for each in some)
-    assert "finished run" in refused("show", str(tmp_path), "--second-opinion")
-
-
 @pytest.mark.parametrize(
     "words", [("--table", "main", "--all"), ("--metric", "recall", "--words", "3")]
 )

@@ -46,12 +46,8 @@ def test_the_weakest_neighbors_are_named_whatever_their_names_are(monkeypatch):
     assert account_ledger(RULES, num_days=14).neighboring == "swap"
 
 
-def test_dp_accounting_agrees_on_all_days_together_and_alone():
-    found = account_ledger(RULES, num_days=14, delta=1e-6)
-    claims = {each.claim: each for each in found.second_opinions()}
-    assert list(claims) == ["all days, all use cases", "all days, emoji", "all days, words"]
-    assert claims["all days, all use cases"].epsilon == found.report.guarantee("user", PLD).epsilon
-    assert len(found.dp_event().events) == 30
+def test_an_event_has_all_reports_of_all_days():
+    assert len(account_ledger(RULES, num_days=14).dp_event().events) == 30
 
 
 def test_a_saturating_device_spends_what_an_audited_system_permits():

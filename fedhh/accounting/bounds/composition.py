@@ -1,14 +1,9 @@
-"""Composition: the maximum over disjoint cohorts, privacy-loss distributions over repeated use.
-
-Losses that dominate a bound's curve give upper bounds; `dominated_losses` lower ones.
-"""
+"""Composition: the maximum over disjoint cohorts, privacy-loss distributions over repeated use."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -26,8 +21,6 @@ _LOST_SHARE = 1e-3
 _OF_GRID = 1e-3
 """Precision, relative, of where a grid ends."""
 _ROUNDING = 1e-15
-_LOWERED = 1e-6
-"""Relative, by which the curve is lowered: computed curves are convex up to this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,64 +162,3 @@ def curve(bound: ShuffleBound, *, gap: float, points: int, rounding: float = 0.0
     positive = bound.deltas(epsilons)
     negative = (-np.expm1(-epsilons) + np.exp(-epsilons) * positive) * (1 + rounding)
     return falling(np.concatenate([negative[:0:-1], positive]))
-
-
-def dominated_losses(deltas: Floats, *, gap: float, grid: float) -> dict[int, float]:
-    """Return probabilities of losses, in grid steps, whose delta is at most the curve's.
-
-    Delta is convex in x = e**epsilon, so the line through two neighboring dots of the curve lies
-    below it outside of their interval, and above it inside by at most what the lines of the two
-    intervals next to it leave. Each line is lowered by that; then the largest of all lines is a
-    convex curve below delta everywhere, that of a pair of distributions with finitely many losses,
-    which are rounded down to a grid. The proof stands in docs/accounting.md, section 10.
-
-    Args:
-        deltas: ``(2 k + 1,) float64``, non-increasing: the curve from epsilon = -k to +k gaps.
-        gap: Distance of the epsilons.
-        grid: Distance of the losses.
-    """
-    x = np.exp((np.arange(len(deltas)) - len(deltas) // 2) * gap)
-    falls, widths = -np.diff(deltas), np.diff(x)
-    # The line through two dots is level - slope * x.
-    slopes = falls / widths
-    levels = deltas[1:] + falls / -math.expm1(-gap)
-    turns = np.maximum(-np.diff(slopes), 0.0)
-    left, right = turns[:-1], turns[1:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.where(left + right > 0, left * right / (left + right), 0.0) * widths[1:-1]
-    # The lines of the first and the last interval have a neighbor on one side only.
-    kept = 1 - _LOWERED
-    lines = [
-        (1.0, 1.0),  # No curve is below 1 - x, nor below 0.
-        *zip(kept * (levels[1:-1] - excess), kept * slopes[1:-1], strict=True),
-        (0.0, 0.0),
-    ]
-    masses: dict[int, float] = {}
-    for (level, slope), (next_level, next_slope) in pairwise(_envelope(lines)):
-        loss = math.log((level - next_level) / (slope - next_slope))
-        place = math.floor(loss / grid)
-        masses[place] = masses.get(place, 0.0) + float(level - next_level)
-    return masses
-
-
-def _envelope(lines: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return those of some lines (level, slope) that are the largest somewhere at x > 0.
-
-    Args:
-        lines: Slopes falling, but for rounding; the first and the last are kept.
-    """
-    kept = [lines[0]]
-    for level, slope in lines[1:]:
-        if not 0 <= slope < kept[0][1] or not 0 <= level < kept[0][0]:
-            continue
-        while len(kept) > 1 and (
-            slope >= kept[-1][1] or _meet(kept[-1], (level, slope)) <= _meet(kept[-2], kept[-1])
-        ):
-            kept.pop()
-        kept.append((level, slope))
-    return kept
-
-
-def _meet(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the x at which two lines meet, the first one being the steeper."""
-    return (one[0] - other[0]) / (one[1] - other[1])

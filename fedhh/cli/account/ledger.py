@@ -16,7 +16,7 @@ from fedhh.cli.account.options import (
     UseCaseOption,
     given,
 )
-from fedhh.cli.options import FigureOption, SecondOpinionOption, SettingsOption, TrustOption
+from fedhh.cli.options import FigureOption, SettingsOption, TrustOption
 from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
@@ -78,7 +78,6 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     ] = 1e-10,
     seed: SampleSeed = 0,
     figure: FigureOption = None,
-    second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """What a device loses per record, event, day, 24 hours and in all: local privacy.
@@ -94,8 +93,8 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     from fedhh.longitudinal.report.account_tables import ledger_parts
 
     is_event = output_format is AccountFormat.DP_EVENT
-    if is_event and (second_opinion or figure is not None):
-        raise InputError("Expected --format dp-event without --second-opinion and --figure.")
+    if is_event and figure is not None:
+        raise InputError("Expected --format dp-event without --figure.")
     if sum([rules is not None, bool(use_case or permanent), source is not None]) != 1:
         raise InputError(
             "Expected one of SOURCE, --rules, and rules of your own by --use-case and --permanent."
@@ -119,7 +118,6 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
     if is_event:
         _print_event(found)
         return
-    opinions = found.second_opinions() if second_opinion else None
     if figure is not None:
         from fedhh.longitudinal.report.account_figures import plot_ledger
 
@@ -130,13 +128,7 @@ def ledger(  # noqa: PLR0917 - typer makes these options, only the source is pos
             spent=None if found.saturating is None else found.saturating.loss_by_day,
             delta=delta,
         )
-    said = {} if opinions is None else {"second_opinion": [each.to_dict() for each in opinions]}
-    print_result(
-        output_format,
-        lambda: {**found.to_dict(), **said},
-        ledger_parts(found, opinions),
-        figure=figure,
-    )
+    print_result(output_format, found.to_dict, ledger_parts(found), figure=figure)
 
 
 def _print_event(found: LedgerAccount) -> None:

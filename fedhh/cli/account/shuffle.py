@@ -22,7 +22,7 @@ from fedhh.cli.account.options import (
     Reports,
     collusion_given,
 )
-from fedhh.cli.options import FigureOption, Format, FormatOption, SecondOpinionOption
+from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.accounting import ShuffleAccount
@@ -44,7 +44,6 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     excess_chance: ExcessChance = None,
     chosen_cohort: ChosenCohort = False,
     figure: FigureOption = None,
-    second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Central epsilon of one shuffle, item level, by every bound.
@@ -57,7 +56,6 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     """
     from fedhh.accounting import account_shuffle
     from fedhh.cli.text_tables import print_result
-    from fedhh.experiments.study.parts import Opinions
     from fedhh.oracles import oracle_names
     from fedhh.validation import InputError, require_choice
 
@@ -81,7 +79,6 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         ),
         max_items=max_items,
     )
-    opinions = found.second_opinions() if second_opinion else None
     if figure is not None:
         from fedhh.experiments.report.account_figures import plot_shuffle
 
@@ -94,9 +91,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         )
     parts: list[Part] = [*_bounds(found)]
     parts += _honest(found.honest_reports, reports, "reports")
-    if opinions:
-        parts.append(Opinions(tuple(opinions.values())))
-    print_result(output_format, lambda: found.to_dict(opinions), parts, figure=figure)
+    print_result(output_format, found.to_dict, parts, figure=figure)
 
 
 def _refuse_event(how: AccountFormat) -> None:
@@ -149,7 +144,6 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     population: Population = None,
     excess_chance: ExcessChance = None,
     chosen_cohort: ChosenCohort = False,
-    second_opinion: SecondOpinionOption = False,
     output_format: AccountFormatOption = AccountFormat.TABLE,
 ) -> None:
     """Central epsilon of all contributions of a client.
@@ -161,7 +155,6 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     """
     from fedhh.accounting import NotApplicable, account_user
     from fedhh.cli.text_tables import print_result
-    from fedhh.experiments.study.parts import Opinions
     from fedhh.experiments.study.text_table import TextTable, round_up
 
     _refuse_event(output_format)
@@ -180,7 +173,6 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
             chosen_cohort=chosen_cohort,
         ),
     )
-    opinions = found.second_opinions() if second_opinion else None
     table = TextTable(
         title=f"central epsilon at delta {delta + found.added_delta:g}, user level, swap",
         columns=("bound", "by groups", "by slots", "smallest"),
@@ -196,9 +188,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
         note="",
     )
     parts: list[Part] = [table, *_honest(found.honest_clients, clients, "clients")]
-    if opinions:
-        parts.append(Opinions(tuple(opinions.values())))
-    print_result(output_format, lambda: found.to_dict(opinions), parts)
+    print_result(output_format, found.to_dict, parts)
 
 
 def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional

@@ -28,7 +28,7 @@ from fedhh.experiments.study.kinds import (
     places,
 )
 from fedhh.experiments.study.page import PageData
-from fedhh.experiments.study.parts import Opinions, Part
+from fedhh.experiments.study.parts import Part
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.study import Study
 from fedhh.experiments.study.text_table import TextTable
@@ -46,7 +46,6 @@ class RunKind(Kind):
     command = "run"
     default_source = DEFAULT_PRESET
     has_more = True
-    has_second_opinion = True
     is_laid_over = True
 
     def takes(self, table: dict[str, Any]) -> bool:
@@ -104,19 +103,11 @@ class RunKind(Kind):
         stored = _stored(directory)
         for each in stored:
             yield from run_parts(each.result, num_words=asked.words)
-            if asked.second_opinion:
-                yield Opinions(each.result.second_opinion())
         if len(stored) > 1:
             yield comparison_table(*_results(stored))
 
     def record(self, directory: Path, asked: Asked) -> dict[str, Any]:
-        folders = runs_in(directory)
-        records = [read_record(folder) for folder in folders]
-        if asked.second_opinion:
-            for record, folder in zip(records, folders, strict=True):
-                opinions = read_result(folder).result.second_opinion()
-                record["second_opinion"] = [each.to_dict() for each in opinions]
-        record, *others = records
+        record, *others = (read_record(folder) for folder in runs_in(directory))
         if others:
             record[BASELINES] = others
         return {**record, "directory": str(directory)}

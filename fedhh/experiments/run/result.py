@@ -17,7 +17,6 @@ from fedhh.validation import printable
 
 if TYPE_CHECKING:
     from fedhh.accounting.guarantees import Trust, Unit
-    from fedhh.accounting.second_opinion import SecondOpinion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,20 +95,6 @@ class RunResult:
         from fedhh.accounting.dp_event import event_of_plan
 
         return event_of_plan(self.protocol.plan, unit=unit, trust=trust)
-
-    def second_opinion(self) -> tuple[SecondOpinion, ...]:
-        """Return dp-accounting's bounds on each epsilon that privacy losses were composed for.
-
-        See `fedhh.accounting.second_opinion`. A run that composes none has none.
-
-        Raises:
-            RefutedClaimError: An epsilon of the run is below dp-accounting's lower bound.
-            InputError: The run's delta is below 1e-10.
-        """
-        from fedhh.accounting.run_opinions import opinions_on_run
-
-        layers = self.layers[["num_reports", "domain_size"]].itertuples(index=False, name=None)
-        return opinions_on_run(self.privacy, self.protocol.plan, list(layers))
 
     def __str__(self) -> str:
         """Return the run in a few lines; the rest is in its attributes."""

@@ -70,12 +70,10 @@ class Asked:
     Attributes:
         everything: Whether all tables are printed, not the main one alone.
         words: Discovered words to list.
-        second_opinion: Whether epsilons are held against dp-accounting's bounds.
     """
 
     everything: bool = False
     words: int = 20
-    second_opinion: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +173,6 @@ class Kind(ABC):
         width: Cells of a line of its tables where no terminal says how wide it is.
         brief_width: The same of what is printed at the end of a run; 80, for tables too, if None.
         has_more: Whether more is printed of it than its main table, if all is asked for.
-        has_second_opinion: Whether its epsilons can be held against dp-accounting's bounds.
         has_settings: Whether its figures can be chosen by settings and metrics.
         is_laid_over: Whether two of its directories have a page together.
     """
@@ -188,7 +185,6 @@ class Kind(ABC):
     width: ClassVar[int] = 132
     brief_width: ClassVar[int | None] = None
     has_more: ClassVar[bool] = False
-    has_second_opinion: ClassVar[bool] = False
     has_settings: ClassVar[bool] = False
     is_laid_over: ClassVar[bool] = False
 

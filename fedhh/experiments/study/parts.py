@@ -1,15 +1,11 @@
-"""What is printed of an experiment besides tables: facts, lines, second opinions."""
+"""What is printed of an experiment besides tables: facts, lines, columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fedhh.experiments.study.text_table import TextTable
-
-if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +39,6 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Opinions:
-    """Epsilons next to dp-accounting's bounds on them."""
-
-    all: Sequence[SecondOpinion]
-
-
-@dataclass(frozen=True)
 class Columns:
     """Columns without lines between them.
 
@@ -64,4 +53,4 @@ class Columns:
     label: int = 0
 
 
-Part = TextTable | Facts | Line | Opinions | Columns
+Part = TextTable | Facts | Line | Columns

@@ -17,10 +17,10 @@ _OTHER_LETTERS = (
 )
 
 
-def round_up(epsilon: float, *, digits: int = 7, unbounded: str = "inf") -> str:
+def round_up(epsilon: float, *, digits: int = 7) -> str:
     """Return an epsilon as a cell, rounded up at six decimals."""
     if not math.isfinite(epsilon):
-        return unbounded
+        return "inf"
     return f"{math.ceil(epsilon * 1e6) / 1e6:.{digits}g}"
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from fedhh.accounting.bounds.pure_composition import basic_composition
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, NotApplicable
-from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, loss_by_day, most_within, records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, INITIALLY_ANNOUNCED
@@ -21,13 +20,12 @@ from fedhh.longitudinal.ledger.rules import (
     rules_of_configuration,
 )
 from fedhh.longitudinal.ledger.spending import Spending
-from fedhh.longitudinal.ledger.statements import PLD, SUM, LedgerReport, guarantees
+from fedhh.longitudinal.ledger.statements import PLD, SUM, LedgerReport, guarantees, reports_of
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice
 
 if TYPE_CHECKING:
     from fedhh.accounting.dp_event import DpEvent
-    from fedhh.accounting.second_opinion import SecondOpinion
 
 _LONGEST = 3_650
 """Days: ten years."""
@@ -137,34 +135,10 @@ class LedgerAccount:
 
     def dp_event(self) -> DpEvent:
         """Return all that a device sends as an event of dp-accounting; NoDpEventError if none."""
-        from fedhh.longitudinal.ledger.dp_accounting_bridge import event_of_charges
+        from fedhh.accounting.dp_event import event_of_reports
 
-        return event_of_charges(self.rules.charges, self.most_in_lifetime(self.num_days))
-
-    def second_opinions(self) -> list[SecondOpinion]:
-        """Return dp-accounting's bounds on all days: of all use cases together, and of each alone.
-
-        Raises:
-            RefutedClaimError: A stated epsilon is below dp-accounting's lower bound.
-            InputError: Delta is below 1e-10, or there are too many records.
-        """
-        from fedhh.longitudinal.ledger.dp_accounting_bridge import opinion_on_charges
-
-        charges, most = self.rules.charges, self.most_in_lifetime(self.num_days)
-        asked: list[tuple[str | None, Sequence[Charge], list[int]]] = [(None, charges, most)]
-        if len(charges) > 1:
-            asked += [(c.use_case, [c], [count]) for c, count in zip(charges, most, strict=True)]
-        return [
-            opinion_on_charges(
-                some,
-                counts,
-                delta=self.delta,
-                stated=[each for each in self.report.of(name).guarantees if each.unit == "user"],
-                claim=f"all days, {'all use cases' if name is None else self.short_name(name)}",
-            )
-            for name, some, counts in asked
-            if sum(counts) > 1
-        ]
+        most = self.most_in_lifetime(self.num_days)
+        return event_of_reports(*reports_of(self.rules.charges, most))
 
     def to_dict(self) -> dict[str, Any]:
         caps = self.rules.caps

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
-from fedhh.experiments.study.parts import Line, Opinions, Part
+from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable, round_up
 from fedhh.longitudinal.audit import Overspending
 from fedhh.longitudinal.audit.verdict import (
@@ -22,21 +21,16 @@ from fedhh.longitudinal.ledger.statements import PLD, RECORD, SUM
 from fedhh.longitudinal.memoization import HistoryEpsilon, MemoAccount, MemoizedBits, Observer
 from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
 
-if TYPE_CHECKING:
-    from fedhh.accounting.second_opinion import SecondOpinion
-
 _DAYS_SHOWN = 7
 _METHODS = {SUM: "sum", PLD: "PLD"}
 
 
-def ledger_parts(found: LedgerAccount, opinions: Sequence[SecondOpinion] | None) -> Iterator[Part]:
-    """Yield the tables of a ledger, second opinions on it if there are any, and its notes."""
+def ledger_parts(found: LedgerAccount) -> Iterator[Part]:
+    """Yield the tables of a ledger and its notes."""
     yield _levels(found)
     yield _use_cases(found)
     if found.saturating is not None:
         yield _saturating(found, found.saturating)
-    if opinions is not None:
-        yield Opinions(opinions)
     for note in found.notes:
         yield Line(note, is_whole=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.accounting.bounds.composition import dominated_losses
+from tests.accounting.dominated_losses import dominated_losses
 from tests.every import every
 
 

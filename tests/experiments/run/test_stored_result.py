@@ -10,12 +10,10 @@ import pytest
 
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.comparison import comparison_table, results_of_runs
-from fedhh.experiments.report.run_kind import RunKind
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.run.stored_result import read_record, read_result
-from fedhh.experiments.study.kinds import Asked
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests.thinned import thinned
@@ -121,8 +119,3 @@ def test_a_record_of_candidates_has_numbers_as_posterior(stored, file):
     table.assign(posterior="<b>").to_parquet(path)
     with pytest.raises(InputError, match="expected float in column 'posterior'"):
         read_result(stored)
-
-
-def test_a_stored_run_has_second_opinions(tmp_path):
-    stored_run(tmp_path, *PROTOCOLS["reused"])
-    assert RunKind().record(tmp_path, Asked(second_opinion=True))["second_opinion"]

@@ -210,7 +210,6 @@ def test_what_a_kind_cannot_do_is_one_line(toy, tmp_path, capsys):
         ("report", survey): "holds a survey, which has no page to explore",
         ("plot", toy, "--x", "seed"): "holds a toy, whose figures take --out, --no-title",
         ("show", toy, "--table", "summary"): "which has one table: main",
-        ("show", toy, "--second-opinion"): "Expected --second-opinion with the directory of a",
         ("report", toy, toy): "holds no single run",
     }.items():
         with pytest.raises(InputError, match=reason):
@@ -279,4 +278,4 @@ def test_a_sweep_is_finished_once_its_results_are_there(tmp_path):
 
 
 def test_a_user_who_asks_nothing_special_gets_the_main_table_and_twenty_words():
-    assert vars(kinds.Asked()) == {"everything": False, "words": 20, "second_opinion": False}
+    assert vars(kinds.Asked()) == {"everything": False, "words": 20}
