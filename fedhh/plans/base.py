@@ -254,12 +254,25 @@ class Plan:
     def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no more than its planned round states.
 
-        What accounting claims before a run rests on the plan.
+        What accounting claims before a run rests on the plan, so it is not taken on trust that a
+        question has its address from there.
         """
         if question.counts_only:
             raise InputError("Expected counts_only=False of a question, got True.")
         planned = self.planned(question.pass_index, question.layer)
         where = f"pass {question.pass_index + 1}, layer {question.layer}"
+        for name, asked, stated in (
+            ("pass_index", question.pass_index, planned.pass_index),
+            ("layer", question.layer, planned.layer),
+            ("cohort", question.cohort, planned.cohort),
+            ("max_items", question.max_items, planned.max_items),
+            ("pad", question.pad, planned.padded),
+        ):
+            # 0.0 is equal to 0 and 1 to True, and addresses no client.
+            if repr(asked) != repr(stated):
+                raise InputError(
+                    f"Expected {name}={stated} in {where}, as planned, got {name}={shown(asked)}."
+                )
         epsilon = stated_by(question, "local_epsilon")
         # Not a number is no epsilon that is stated.
         if epsilon is None or not epsilon <= planned.local_epsilon * (1 + _ROUNDING):

@@ -16,6 +16,7 @@ from fedhh.simulation.executor import Broadcast, Executor, Progress
 from fedhh.simulation.fidelity import PER_REPORT, Fidelity
 from fedhh.simulation.log import Log, LoggedRound
 from fedhh.simulation.roster import Roster, RoundRoster
+from fedhh.validation import InputError
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class Walk(Generic[State]):
         """Return what honest clients are asked next; None at the end.
 
         Raises:
-            InputError: A question asks for more than is planned.
+            InputError: A question asks for more than is planned, or for a round that is over.
             MissedRoundError: Fewer clients answer than the round accepts.
         """
         if self.error is not None:
@@ -170,6 +171,12 @@ class Walk(Generic[State]):
         question = self._protocol.next_question(self._state)
         if question is not None:
             self._plan.check_question(question)
+            if self._plan.planned(question.pass_index, question.layer).place < self._state.place:
+                raise InputError(
+                    f"Expected each round once, got pass {question.pass_index + 1}, layer "
+                    f"{question.layer} again: its clients would be asked twice, with the same "
+                    "coins."
+                )
         self._seconds = time.process_time() - started
         return question
 

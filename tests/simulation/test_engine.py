@@ -89,6 +89,43 @@ def test_a_query_beyond_the_plan_is_not_sent(case):
     assert [question.layer for question in executor.heard] == [1, 2, 3, 4, 5]
 
 
+ADDRESSED = {
+    "more clients": ({"cohort": Cohort(start=1000, size=201)}, "size=200.*got .*size=201"),
+    "fewer clients": ({"cohort": Cohort(start=1000, size=10)}, "size=200.*got .*size=10,"),
+    "clients again": ({"cohort": Cohort(start=0, size=200)}, "start=1000.*got .*start=0,"),
+    "a start of no client": ({"cohort": Cohort(start=1000.0, size=200)}, "got .*start=1000.0,"),
+    "a new order": ({"cohort": Cohort(start=1000, size=200, redraw=1)}, "got .*redraw=1"),
+    "contributions": ({"max_items": 3}, "max_items=2 in pass 1, layer 6.*max_items=3"),
+    "no dummies": ({"pad": False}, "pad=True in pass 1, layer 6"),
+    "another pass": ({"pass_index": 1}, "a planned round, got pass 2, layer 6"),
+    "another layer": ({"layer": 7}, "a planned round, got pass 1, layer 7"),
+    "no layer": ({"layer": 6.0}, "layer=6 in .*, as planned, got layer=6.0"),
+    "a round again": (
+        {"layer": LAST - 1, "cohort": Cohort(start=800, size=200)},
+        "each round once, got pass 1, layer 5 again",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", thinned(ADDRESSED))
+def test_a_protocol_that_addresses_questions_itself_asks_nobody_else(case):
+    changes, message = ADDRESSED[case]
+
+    @dataclass(frozen=True, kw_only=True)
+    class Addresses(LdpTrieHH):
+        def next_question(self, run):
+            question = super().next_question(run)
+            return question and (
+                question if question.layer != LAST else replace(question, **changes)
+            )
+
+    executor = Listening()
+    with pytest.raises(InputError, match=message) as refusal:
+        list(engine.rounds(Addresses(**TRIE), executor))
+    assert "\n" not in str(refusal.value)
+    assert [question.layer for question in executor.heard] == [1, 2, 3, 4, 5]
+
+
 def test_the_plan_says_whom_a_question_asks_whatever_it_says_itself():
     def elsewhere(planned, question):
         return replace(
