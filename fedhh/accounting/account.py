@@ -171,7 +171,7 @@ def _note_on_participation(run: RunFacts) -> str:
     if run.plan.participation == "epochs":
         known = f"{run.plan.smallest_cohort:,}"
         hidden = f"who answers in which round is not secret: {known} clients hide each other"
-        if run.hides_epochs:
+        if run.plan.hides_epochs:
             hidden = (
                 f"at least {run.cohort:,} of one hide each other from readers who do not learn who "
                 f"answered in which round; from others, the {known} of a round do"

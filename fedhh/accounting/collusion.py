@@ -134,7 +134,7 @@ class Collusion:
         What it claims by `fedhh.accounting.account` is what remains under collusion, but for
         `added_delta`. Where all clients of an epoch hide each other, so do all its colluders.
         """
-        if plan.participation == "epochs" and plan.secret_cohorts:
+        if plan.hides_epochs:
             left = (one for each in plan.shuffles for one in self._left(each))
             return replace(plan, layers=tuple(left))
         fewest: dict[int, int] = {}

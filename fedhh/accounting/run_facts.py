@@ -98,11 +98,6 @@ class RunFacts:
         return tuple(found)
 
     @property
-    def hides_epochs(self) -> bool:
-        """Whether all clients of an epoch hide each other."""
-        return self.plan.participation == "epochs" and self.plan.secret_cohorts
-
-    @property
     def uses(self) -> int:
         """Most layers in which one client may take part."""
         return self.plan.most_rounds_per_client
@@ -135,7 +130,7 @@ class RunFacts:
         return min(NUM_REPORTS_RANGE[1], self._fewest_together(numbers))
 
     def _fewest_together(self, numbers: Sequence[int]) -> int:
-        if not self.hides_epochs:
+        if not self.plan.hides_epochs:
             return min(numbers)
         ends = list(accumulate((len(rounds) for rounds in self.plan.shuffles), initial=0))
         return min(sum(numbers[start:end]) for start, end in pairwise(ends))

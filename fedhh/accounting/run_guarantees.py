@@ -199,7 +199,7 @@ def realised_guarantees(run: RunFacts) -> list[Guarantee]:
     """
     votes_decide = run.plan.is_subset_selection and run.uses == 1 and run.domains_vary
     others_answered = run.uses == 1 and _others_answered(run)
-    if run.plan.votes_per_client == "one" or run.hides_epochs:
+    if run.plan.votes_per_client == "one" or run.plan.hides_epochs:
         return []
     if not run.layers or (run.plan.padded and not (votes_decide or others_answered)):
         return []
@@ -258,7 +258,7 @@ def _bounds_of_layers(run: RunFacts) -> list[Bounds]:
     proven: list[Bounds] = [(Clones(local_epsilon=local_epsilon, num_reports=num_reports),)]
     if not run.plan.is_subset_selection:
         return proven
-    if run.uses > 1 or run.hides_epochs or (run.domains_vary and not run.realised):
+    if run.uses > 1 or run.plan.hides_epochs or (run.domains_vary and not run.realised):
         return [*proven, (reachable_of(run.plan, num_reports=num_reports),)]
     sizes = {
         (min(record.num_reports, NUM_REPORTS_RANGE[1]), record.domain_size) for record in run.layers
@@ -327,7 +327,7 @@ def _central(
     assumptions: str,
 ) -> Guarantee:
     of_paper = run.plan.is_subset_selection and unit == "item" and method in _CLAIMED
-    if run.hides_epochs:
+    if run.plan.hides_epochs:
         theorem, assumptions = f"{theorem}; {EPOCHS}", f"{assumptions}; {SECRET_COHORTS}"
     return Guarantee(
         unit=unit,

@@ -130,9 +130,14 @@ class Plan:
         return self.participation != "one-round"
 
     @property
+    def hides_epochs(self) -> bool:
+        """Whether all clients of an epoch hide each other."""
+        return self.participation == "epochs" and self.secret_cohorts
+
+    @property
     def shuffles(self) -> tuple[tuple[PlannedRound, ...], ...]:
         """The rounds whose clients hide each other, for each group of them."""
-        if self.participation != "epochs" or not self.secret_cohorts:
+        if not self.hides_epochs:
             return tuple((each,) for each in self.layers)
         of_epoch = groupby(self.layers, lambda each: each.cohort.redraw)
         return tuple(tuple(rounds) for _, rounds in of_epoch)
