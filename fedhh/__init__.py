@@ -28,7 +28,7 @@ of it; everything else may change in any release:
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
-* `fedhh.plans.base`, `fedhh.plans.local_reports`: the plan of a protocol, for accounting
+* `fedhh.accounting.plan`, `fedhh.accounting.local_reports`: the plan of a protocol, for accounting
 * `fedhh.server.local_discovery`, `fedhh.server.noise`: what protocols of
   local privacy share
 * `fedhh.server.trie`: the loop of all tries

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.found import Discoveries, Found
-from fedhh.plans.base import Plan, PlannedRound
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.validation import InputError, TakesSettingsByName

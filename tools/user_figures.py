@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from fedhh.accounting.bounds.selection import Selection
+from fedhh.accounting.weighted_gaussian import weight_releases
 from fedhh.experiments.report.style import BLUE, DPI, MARKERS, VERMILION, series, styled
-from fedhh.plans.weighted_gaussian import weight_releases
 
 FOLDERS = ("user-level", "user-level-3m")
 _EPSILON, _ITEMS, _LOCAL = "user_central_epsilon", "protocol.max_items", "privacy.local_epsilon"

@@ -21,7 +21,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
-from fedhh.accounting import noisy_sums as noisy_sums
+from fedhh.accounting import reported_sums as reported_sums
 from fedhh.accounting.account import account, account_local, central_before_run
 from fedhh.accounting.anonymity import (
     LayerAnonymity,
@@ -61,7 +61,13 @@ from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.accounting.missing_mass import largest_release_chances, missing_mass_lower_bound
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
+from fedhh.accounting.reported_aggregator import account_trusted_aggregator
 from fedhh.accounting.run_facts import LayerRecord
+from fedhh.accounting.sampled_threshold import (
+    TrieHHParameters,
+    triehh_epsilon,
+    triehh_parameters,
+)
 from fedhh.accounting.shuffle_accounts import (
     ShuffleAccount,
     StatedBound,
@@ -71,13 +77,7 @@ from fedhh.accounting.shuffle_accounts import (
 )
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
 from fedhh.accounting.trusted import account_triehh
-from fedhh.accounting.trusted_aggregator import account_trusted_aggregator
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
-from fedhh.plans.sampled_threshold import (
-    TrieHHParameters,
-    triehh_epsilon,
-    triehh_parameters,
-)
 
 __all__ = [
     "BOUNDS", "AnonymityGuarantee", "AuditResult", "Blanket", "Clones", "Clones2023", "Collusion",

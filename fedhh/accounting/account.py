@@ -24,6 +24,8 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.local import local_guarantees
+from fedhh.accounting.local_reports import LocalReports, RapporReports
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.run_facts import LayerRecord, RunFacts
 from fedhh.accounting.run_guarantees import (
     REACHABLE,
@@ -31,8 +33,6 @@ from fedhh.accounting.run_guarantees import (
     guarantee_before_run,
     realised_guarantees,
 )
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports, RapporReports
 from fedhh.validation import InputError, require_choice, require_inside
 
 _ALPHA = 0.5

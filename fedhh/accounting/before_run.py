@@ -10,9 +10,9 @@ from fedhh.accounting.account import account, epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, Unit, or_infinite
 from fedhh.accounting.local import local_guarantees
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.run_facts import RunFacts
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import require_choice
 
 _ALPHA = 0.5

@@ -21,15 +21,15 @@ from functools import singledispatch
 from fedhh.accounting.account import account, account_local
 from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
-from fedhh.accounting.noisy_sums import account_secure_sums
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.noisy_sums import SecureSums, TwoServerSums
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.reported_sums import account_secure_sums
 from fedhh.accounting.run_facts import LayerRecord
+from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.accounting.trusted import account_opt_in_blend
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
-from fedhh.plans.noisy_sums import SecureSums, TwoServerSums
-from fedhh.plans.opt_in import OptInBlend
-from fedhh.plans.sampled_threshold import SampledThreshold
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import InputError
 
 _UNCHANGED = (

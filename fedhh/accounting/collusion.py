@@ -32,7 +32,7 @@ import numpy as np
 from scipy import special
 
 from fedhh.accounting.guarantees import Guarantee
-from fedhh.plans.base import Plan, PlannedRound
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)

@@ -30,12 +30,12 @@ from dp_accounting.dp_event import (
 from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
 from fedhh.accounting.guarantees import Trust, Unit
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
-from fedhh.plans.noisy_sums import SecureSums, TwoServerSums
-from fedhh.plans.opt_in import OptInBlend, laplace_scale
-from fedhh.plans.sampled_threshold import SampledThreshold
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.noisy_sums import SecureSums, TwoServerSums
+from fedhh.accounting.opt_in import OptInBlend, laplace_scale
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.sampled_threshold import SampledThreshold
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 __all__ = [

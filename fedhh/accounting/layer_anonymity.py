@@ -9,10 +9,10 @@ from functools import lru_cache, partial
 from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, VARIANTS, LayerAnonymity, anonymity
 from fedhh.accounting.bounds.shuffle_bound import out_of_range
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
+from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.oracles.registry import oracle_class
-from fedhh.plans.local_reports import LocalReports
 
 _ROUNDING = 1e-12
 

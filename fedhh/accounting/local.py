@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from fedhh.accounting.guarantees import Guarantee
+from fedhh.accounting.local_reports import BloomRecords, LocalReports, RapporReports
 from fedhh.accounting.run_facts import RunFacts
 from fedhh.accounting.sources import (
     APPLE_CMS,
@@ -15,7 +16,6 @@ from fedhh.accounting.sources import (
     RAPPOR,
     SUN_LOCAL,
 )
-from fedhh.plans.local_reports import BloomRecords, LocalReports, RapporReports
 from fedhh.validation import InputError, require_at_least
 
 _ITEM_THEOREMS = {

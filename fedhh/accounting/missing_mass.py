@@ -3,8 +3,8 @@
 **Theorem.** Let a mechanism publish words, only such that some client holds, and be
 (epsilon, delta)-private for neighbors that differ in one client (more or less, or replaced by any
 other). Then it publishes a word that n clients hold with probability at most p(n), the recurrence
-of truncated geometric selection at (epsilon, delta) (`fedhh.plans.truncated_geometric`), whatever
-else these and all other clients hold.
+of truncated geometric selection at (epsilon, delta) (`fedhh.accounting.truncated_geometric`),
+whatever else these and all other clients hold.
 
 *Proof.* Replace one holder's data by data without the word, or remove the client: neighbors, of n
 and n - 1 holders. Whether the word is published is a function of the output, so its chances P(n)
@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.plans.truncated_geometric import TruncatedGeometric
+from fedhh.accounting.truncated_geometric import TruncatedGeometric
 from fedhh.validation import InputError
 
 

@@ -1,200 +1,191 @@
-"""What runs cost whose server reads noisy sums of plain votes: secure aggregation, two servers.
+"""Plans of a trie that reads noisy sums: by secure aggregation, or by two servers.
 
-The arithmetic, with its proofs, is in `fedhh.plans.noise_privacy` and `fedhh.plans.noisy_sums`.
+Both state a noise, and `fedhh.accounting.noise_privacy` says what it is worth. In a layer of secure
+aggregation a client moves up to 2 B counts by one each under a swap (B that fall, B that rise), one
+item two. Cohorts are disjoint, so layers do not add up.
+
+Under two servers all layers are about the same uploads, so they do. An item moves two counts of
+every layer. B words of a client may share a prefix, so that a user may move one count down and one
+up by B in every layer, which costs most of all moves (proof in `fedhh.accounting.noise_privacy`;
+it is reached where the words differ in their last symbols alone). What is asked of later layers
+depends on the sums of earlier ones, as adaptive composition allows (Zhu, Dong, Wang 2022, Theorem
+10; numbering not verified).
+
+**Wrap-around.** Sums are read modulo M, as representatives nearest to 0. A sum of votes and noise
+is between -T and n + T unless the noise is beyond T, so that with M >= 2 (n + T + 1) it is read as
+it is. T is such that no noise of any candidate of any layer is beyond it, but for a probability of
+`WRAP_CHANCE` in all. To read a sum modulo M is post-processing: privacy does not depend on M.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from fedhh.accounting.account import account
-from fedhh.accounting.bounds.shuffle_bound import check_delta
-from fedhh.accounting.collusion import Collusion
-from fedhh.accounting.guarantees import Guarantee, NotApplicable, PrivacyReport
-from fedhh.accounting.run_facts import LayerRecord
-from fedhh.accounting.sources import NOISY_SUMS, PURE_NOISY_SUMS
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.noise_privacy import pure_epsilon
-from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums, Unit
-from fedhh.questions.noise_shares import DiscreteLaplace
+from fedhh.accounting.noise_privacy import least_noise, noise_epsilon
+from fedhh.accounting.plan import Participation, Plan, PlannedRound
+from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
+from fedhh.validation import InputError
 
-_UNITS: tuple[Unit, Unit] = ("item", "user")
-_NOTHING = "no randomizer"
-_SWAPS = "Neighbors are swaps: one item, or all items of one client, replaced by others."
+if TYPE_CHECKING:
+    from fedhh.questions.question import AnyQuestion
+
+Unit = Literal["item", "user"]
+
+MOST_MODULUS = 2**62
+"""Sums of residues are 64-bit integers."""
 
 
-@account.register
-def _of_secure_sums(
-    plan: SecureSums,
-    layers: Sequence[LayerRecord],
+@dataclass(frozen=True, kw_only=True)
+class NoisySums(Plan):
+    """Every layer publishes votes with noise.
+
+    Attributes:
+        noise: Of each candidate's votes, all of it.
+    """
+
+    noise: NoiseShares
+
+    def check_question(self, question: AnyQuestion) -> None:
+        """Raise InputError unless a question asks for no less noise than the plan states."""
+        super().check_question(question)
+        noise = getattr(question.channel, "noise", None)
+        if noise != self.noise:
+            raise InputError(
+                f"Expected {self.noise} in pass {question.pass_index + 1}, layer "
+                f"{question.layer}, as planned, got {noise}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecureSums(NoisySums):
+    """Clients add their votes and a share of the noise into a sum that hides who gave what.
+
+    Attributes:
+        modulus: M of the sums.
+        max_dropout: Part of a cohort whose shares may be missing, rounded down to clients.
+    """
+
+    modulus: int
+    max_dropout: float = 0.0
+
+    def fewest_shares(self, planned: PlannedRound) -> int:
+        """Return how many clients' shares a layer must have."""
+        return planned.num_clients - allowed_dropouts(self.max_dropout, planned.num_clients)
+
+    @property
+    def least_part(self) -> float:
+        """The smallest part of the noise that a layer may have."""
+        return min(self.fewest_shares(each) / each.num_clients for each in self.layers)
+
+    def epsilon(self, unit: Unit, delta: float, *, part: float | None = None) -> float:
+        """Return the central epsilon of all layers, each of which has a part of its noise.
+
+        Args:
+            unit: "item" or "user".
+            delta: Of the guarantee.
+            part: `least_part` if None.
+        """
+        return noise_epsilon(
+            self.noise,
+            counts=2 * (self.max_items if unit == "user" else 1),
+            delta=delta,
+            part=self.least_part if part is None else part,
+        )
+
+    def check_question(self, question: AnyQuestion) -> None:
+        super().check_question(question)
+        modulus = getattr(question.channel, "modulus", None)
+        if modulus != self.modulus:
+            raise InputError(
+                f"Expected modulus={self.modulus} in pass {question.pass_index + 1}, layer "
+                f"{question.layer}, as planned, got {modulus}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoServerSums(NoisySums):
+    """Clients upload words in secret shares; two servers open noisy sums, layer by layer."""
+
+    participation: Participation = "every-round"
+    uploads_once: bool = True
+
+    def epsilon(self, unit: Unit, delta: float) -> float:
+        """Return the central epsilon of all layers together, infinite where none is proven."""
+        move = self.max_items if unit == "user" else 1
+        if move > 1 and not isinstance(self.noise, DiscreteLaplace):
+            return math.inf
+        return noise_epsilon(self.noise, counts=2 * len(self.layers), delta=delta, move=move)
+
+
+def allowed_dropouts(max_dropout: float, num_clients: int) -> int:
+    """Return how many clients of a cohort may drop out."""
+    # A product such as 0.29 * 100 may fall short of a whole number by a rounding.
+    return math.floor(max_dropout * num_clients * (1 + 1e-12))
+
+
+def secure_sum_noise(
+    name: NoiseName,
     *,
+    unit: Unit,
+    epsilon: float,
+    delta: float,
+    max_items: int,
     num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    """Return the privacy report of a run by secure aggregation: `account_secure_sums`."""
-    return account_secure_sums(plan, layers, delta=delta)
-
-
-def account_secure_sums(
-    plan: SecureSums,
-    layers: Sequence[LayerRecord],
-    *,
-    delta: float,
-    collusion: Collusion | None = None,
-) -> PrivacyReport:
-    """Return the privacy report of a run by secure aggregation.
-
-    Before the run, every layer may lack as many shares as the plan allows. A realised guarantee is
-    for the shares that arrived. Shares that colluders tell the server are no noise to it, and count
-    as missing.
+    max_dropout: float,
+) -> float:
+    """Return about the least standard deviation with which `SecureSums` has a guarantee.
 
     Args:
-        plan: What the run does.
-        layers: What took part, one record for each round that took place; none before the run.
-        delta: Of the central guarantees, but for what colluders add.
-        collusion: Clients who tell the server their votes and their shares, if any.
+        name: Of the noise.
+        unit: "item" or "user".
+        epsilon: Of the guarantee.
+        delta: Its delta.
+        max_items: B.
+        num_clients: Clients of a cohort.
+        max_dropout: Part of them whose shares may be missing.
+
+    Raises:
+        InputError: There is none; with the nearest epsilon.
     """
-    check_delta(delta)
-    planned = {(each.pass_index + 1, each.layer): each for each in plan.layers}
-
-    def part_of(each: PlannedRound, shares: int) -> float:
-        if collusion is not None:
-            shares = collusion.fewest_honest(each.num_clients, shares)
-        return shares / each.num_clients
-
-    arrived = [part_of(planned[each.pass_index, each.layer], each.num_clients) for each in layers]
-    part = min(part_of(each, plan.fewest_shares(each)) for each in plan.layers)
-    added = 0.0 if collusion is None else collusion.added_delta(plan.most_rounds_per_client)
-    trusted = (
-        "secure aggregation shows a server that follows the protocol the sums alone, modulo "
-        f"M = {plan.modulus:,}; "
-    )
-    honest = f"at least {part:.4%} of each cohort's shares arrive and are nobody else's to know"
-
-    def guarantee(unit: Unit, at: float, said: str, *, realised: bool) -> Guarantee:
-        epsilon = plan.epsilon(unit, delta, part=at)
-        found = _central(plan, unit, epsilon, assumptions=trusted + said, delta=delta)
-        return replace(found, realised=realised)
-
-    guarantees = _local(plan)
-    for unit in _UNITS:
-        guarantees.append(guarantee(unit, part, honest, realised=False))
-        guarantees += _pure(plan, unit, trusted + honest, part=part)
-    if arrived and min(arrived) > part:
-        # Whether a client drops out must not depend on its data for this.
-        whose = "" if collusion is None else " from clients who keep theirs to themselves"
-        said = f"{min(arrived):.4%} of the shares arrived{whose}, whatever the clients hold"
-        guarantees += [guarantee(unit, min(arrived), said, realised=True) for unit in _UNITS]
-    stated = [
-        replace(each, delta=each.delta + added) if each.trust == "central" else each
-        for each in guarantees
-    ]
-    return PrivacyReport(
-        guarantees=tuple(stated),
-        anonymity=(),
-        notes=(
-            _SWAPS,
-            "Cohorts are disjoint and chosen without the data: maximum over layers.",
-            "A client's own share of the noise hides nothing: whoever reads one vector before the "
-            "sum reads the votes.",
-            *(() if collusion is None else (f"{collusion}.",)),
-        ),
-    )
-
-
-@account.register
-def _of_two_servers(
-    plan: TwoServerSums,
-    layers: Sequence[LayerRecord],
-    *,
-    num_clients: int,
-    delta: float,
-    alpha: float,
-) -> PrivacyReport:
-    """Return the privacy report of a run by two servers: all layers are about the same clients."""
-    check_delta(delta)
-    said = (
-        f"the two servers do not work together and follow the protocol; all {len(plan.layers)} "
-        "layers are about the same uploads and compose"
-    )
-    guarantees = _local(plan)
-    for unit in _UNITS:
-        epsilon: float | NotApplicable = plan.epsilon(unit, delta)
-        proven = isinstance(plan.noise, DiscreteLaplace) or unit == "item" or plan.max_items == 1
-        if not proven:
-            epsilon = NotApplicable(
-                f"no bound is proven for {plan.noise.name} noise where a client's "
-                f"{plan.max_items} words may share a prefix; take discrete-laplace, or one word"
-            )
-        guarantees.append(_central(plan, unit, epsilon, assumptions=said, delta=delta))
-        guarantees += _pure(plan, unit, said)
-    return PrivacyReport(
-        guarantees=tuple(guarantees),
-        anonymity=(),
-        notes=(
-            _SWAPS,
-            "One upload answers every layer: all layers that the settings allow are composed, "
-            "however many took place.",
-            "Two servers that work together read every word.",
-        ),
-    )
-
-
-def _cohort(plan: NoisySums) -> int:
-    return min(each.num_clients for each in plan.layers)
-
-
-def _local(plan: NoisySums) -> list[Guarantee]:
-    return [
-        Guarantee(
-            unit=unit,
-            trust="local",
-            method=_NOTHING,
-            epsilon=math.inf,
-            delta=0.0,
-            theorem=_NOTHING,
-            assumptions="votes are read as they are",
-            smallest_cohort=_cohort(plan),
-            best=True,
-        )
-        for unit in _UNITS
-    ]
-
-
-def _central(
-    plan: NoisySums,
-    unit: Unit,
-    epsilon: float | NotApplicable,
-    *,
-    assumptions: str,
-    delta: float,
-) -> Guarantee:
-    if epsilon == math.inf:
-        epsilon = NotApplicable("double precision certifies none; raise noise_std or delta")
-    return Guarantee(
-        unit=unit,
-        trust="central",
-        method=f"noisy sums, {plan.noise.name}",
+    fewest = num_clients - allowed_dropouts(max_dropout, num_clients)
+    return least_noise(
+        name,
         epsilon=epsilon,
+        counts=2 * (max_items if unit == "user" else 1),
         delta=delta,
-        theorem=NOISY_SUMS,
-        assumptions=assumptions,
-        smallest_cohort=_cohort(plan),
-        best=True,
+        part=fewest / num_clients,
     )
 
 
-def _pure(plan: NoisySums, unit: Unit, assumptions: str, *, part: float = 1.0) -> list[Guarantee]:
-    """Return the guarantee at delta 0, which discrete Laplace noise has, of a part of the noise."""
-    items = plan.max_items if unit == "user" else 1
-    rounds = len(plan.layers) if isinstance(plan, TwoServerSums) else 1
-    # A sum that moves by B has at most B times the loss of one that moves by one.
-    epsilon = pure_epsilon(plan.noise, total=2 * items * rounds, part=part)
-    if math.isinf(epsilon):
-        return []
-    found = _central(plan, unit, epsilon, assumptions=assumptions, delta=0.0)
-    method = f"{found.method}, pure"
-    return [replace(found, method=method, theorem=PURE_NOISY_SUMS, best=False)]
+def two_server_noise(
+    name: NoiseName, *, unit: Unit, epsilon: float, delta: float, max_items: int, num_layers: int
+) -> float:
+    """Return about the least standard deviation with which `TwoServerSums` has a guarantee.
+
+    The arguments are those of `secure_sum_noise`, and the layers at most.
+
+    Raises:
+        InputError: There is none; with the nearest epsilon, or a noise that has one.
+    """
+    move = max_items if unit == "user" else 1
+    if move > 1 and name != DiscreteLaplace.name:
+        raise InputError(
+            f'Expected noise="{DiscreteLaplace.name}", max_items=1 or unit="item" where all words '
+            f'of a client go to two servers, got noise="{name}", max_items={max_items} and '
+            f'unit="{unit}": for words that share a prefix no bound is proven with it.'
+        )
+    return least_noise(name, epsilon=epsilon, counts=2 * num_layers, delta=delta, move=move)
+
+
+def least_modulus(noise: NoiseShares, *, num_clients: int, num_sums: int) -> int:
+    """Return the least M with which sums wrap around with probability at most `WRAP_CHANCE`.
+
+    Args:
+        noise: Of each sum.
+        num_clients: Votes of a sum at most.
+        num_sums: Sums of a run at most.
+    """
+    beyond = noise.reach(math.log(WRAP_CHANCE / 2 / num_sums))
+    return 2 * (num_clients + beyond + 1)

@@ -20,11 +20,11 @@ from fedhh.accounting.guarantees import (
     epsilon_text,
     or_infinite,
 )
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.oracles import OracleSpec, oracle_names
-from fedhh.plans.base import Plan, PlannedRound
-from fedhh.plans.local_reports import LocalReports
-from fedhh.plans.opt_in import OptInBlend
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import (
     InputError,

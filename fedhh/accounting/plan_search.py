@@ -13,8 +13,8 @@ from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.composition import COARSE, QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
-from fedhh.plans.base import Plan
-from fedhh.plans.opt_in import OptInBlend
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import Plan
 from fedhh.validation import (
     SMALLEST_EPSILON,
     InputError,

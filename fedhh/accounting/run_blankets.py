@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.selection import reachable_blanket, subset_selection_blanket
+from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.run_facts import RunFacts
-from fedhh.plans.local_reports import LocalReports
 
 
 def domains_reachable(run: RunFacts) -> bool:

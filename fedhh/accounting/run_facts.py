@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE
-from fedhh.plans.local_reports import LocalReports
+from fedhh.accounting.local_reports import LocalReports
 from fedhh.validation import require_at_least
 
 
@@ -86,7 +86,7 @@ class RunFacts:
 
     @property
     def groups(self) -> tuple[RunFacts, ...]:
-        """The planned rounds by groups of clients that share none, see `fedhh.plans.base.Plan`."""
+        """The planned rounds by groups of clients that share none, see `fedhh.accounting.plan`."""
         plans = () if self.realised else self.plan.groups
         if len(plans) <= 1:
             return (self,)

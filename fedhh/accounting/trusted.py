@@ -1,7 +1,7 @@
 """What runs cost in which a server or a curator is trusted: TrieHH, and BLENDER's mix.
 
-The arithmetic of BLENDER's curator, with its proof, is in `fedhh.plans.opt_in`; that of
-TrieHH, sampling and a threshold without noise, in `fedhh.plans.sampled_threshold`, its proof
+The arithmetic of BLENDER's curator, with its proof, is in `fedhh.accounting.opt_in`; that of
+TrieHH, sampling and a threshold without noise, in `fedhh.accounting.sampled_threshold`, its proof
 in docs/accounting.md.
 """
 
@@ -23,15 +23,15 @@ from fedhh.accounting.guarantees import (
     or_infinite,
 )
 from fedhh.accounting.layer_anonymity import claim_of_validation
+from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.run_facts import LayerRecord
+from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_epsilon
 from fedhh.accounting.sources import SAMPLED_VOTES
-from fedhh.plans.opt_in import OptInBlend
-from fedhh.plans.sampled_threshold import SampledThreshold, triehh_epsilon
 
 _METHOD, _NOTHING = "sampling and threshold", "no randomizer"
 _CURATOR = (
     "Avent et al. (2017), head list after Korolova et al. (2009) and Laplace counts; proof in "
-    "fedhh.plans.opt_in"
+    "fedhh.accounting.opt_in"
 )
 
 

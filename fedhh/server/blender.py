@@ -13,9 +13,9 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.opt_in import OptInBlend
 from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
@@ -62,7 +62,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     what they say about the list. Both estimates of each word's share of clients are averaged by
     their inverse variances (`blending`).
 
-    A run makes two promises, one to each group: see `fedhh.plans.opt_in`. No client is in two
+    A run makes two promises, one to each group: see `fedhh.accounting.opt_in`. No client is in two
     groups. A word is on the list only if somebody holds it, so that precision is 1 by construction.
 
     Where this differs from the paper: there are words only, no URLs below them; and clients choose

@@ -3,7 +3,7 @@
 Source: Avent et al. (2017), BLENDER, the algorithms EstimateOptinProbabilities,
 EstimateClientProbabilities and BlendProbabilities; numbering not verified. Shares are of clients:
 of those who contribute a word when asked. With one record per client, that is the paper's
-probability of a record. Why the curator is private stands in `fedhh.plans.opt_in`.
+probability of a record. Why the curator is private stands in `fedhh.accounting.opt_in`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting.opt_in import head_list_threshold, laplace_scale
 from fedhh.oracles import PureOracle
-from fedhh.plans.opt_in import head_list_threshold, laplace_scale
 from fedhh.random import Stream, generator
 
 Floats = npt.NDArray[np.float64]

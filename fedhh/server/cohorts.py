@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
-from fedhh.plans.base import PlannedRound
 from fedhh.protocol import DiscoveryProtocol, QuestionType, State
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, check_settings, decided
 from fedhh.validation import InputError

@@ -12,9 +12,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
-from fedhh.plans.local_reports import LocalReports
 from fedhh.questions.names import TrieNames
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.local_discovery import LocalProtocol

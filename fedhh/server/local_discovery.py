@@ -13,11 +13,11 @@ from typing import Annotated, Any, Generic, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Participation, PlannedRound, epoch_of
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.plans.base import Participation, PlannedRound, epoch_of
-from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import QuestionType, State
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames

@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.accounting.local_reports import LocalReports, RapporReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports, RapporReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames

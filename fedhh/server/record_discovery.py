@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Lt
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question

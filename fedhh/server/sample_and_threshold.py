@@ -2,7 +2,7 @@
 
 Source: Bharadwaj, Cormode (2022), "Sample-and-threshold differential privacy: histograms and
 applications", AISTATS. Proof, exact delta, choice of the settings:
-`fedhh.plans.sample_and_threshold`.
+`fedhh.accounting.sample_and_threshold`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Gt, Lt
 
+from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.found import Found
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.plain import WordsQuestion
 from fedhh.questions.question import Aggregate

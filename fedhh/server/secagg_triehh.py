@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Lt
 
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
+from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
+from fedhh.accounting.plan import PlannedRound
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.plans.noisy_sums import NoisySums
+from fedhh.accounting.noisy_sums import NoisySums
 from fedhh.protocol import Decision
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames

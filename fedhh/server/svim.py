@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Gt, Lt
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import MemberQuestion, SetQuestion

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Aggregate

@@ -2,7 +2,7 @@
 
 Sources: TensorFlow Federated's aggregation core (thresholding histograms), by its published
 formulas; Desfontaines, Voss, Gipson, Mandayam (2022), "Differentially private partition selection",
-PoPETs, for a minimum of contributors. Proofs: `fedhh.plans.noisy_histogram`.
+PoPETs, for a minimum of contributors. Proofs: `fedhh.accounting.noisy_histogram`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 from scipy.special import ndtri
 
+from fedhh.accounting.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
+from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.plain import WordsQuestion
 from fedhh.questions.question import Aggregate

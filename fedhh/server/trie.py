@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
-from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Decision, Heard, QuestionType, RunState
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Aggregate, AnyQuestion

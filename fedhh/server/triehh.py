@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.plans.sampled_threshold import SampledThreshold, triehh_parameters
+from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_parameters
 from fedhh.protocol import Decision
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
@@ -36,7 +36,7 @@ class TrieHH(Trie[WordVoteQuestion], Central[TrieState, WordVoteQuestion]):
     The discovery ends after a round that keeps nothing to extend.
 
     The server (or a secure sum) is trusted with the plain votes. Which prefixes are kept is
-    centrally private by the sampling and the threshold; `fedhh.plans.sampled_threshold` has
+    centrally private by the sampling and the threshold; `fedhh.accounting.sampled_threshold` has
     both for a target. Numbers of votes are not: they are for evaluation.
 
     A word that enough voters hold is never invented: precision is 1 by construction. With one word

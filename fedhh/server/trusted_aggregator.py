@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames

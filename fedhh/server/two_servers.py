@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedhh.plans.noisy_sums import TwoServerSums, two_server_noise
+from fedhh.accounting.noisy_sums import TwoServerSums, two_server_noise
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.plain import UploadQuestion, UploadVotes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.plans.base import PlannedRound
+from fedhh.accounting.plan import PlannedRound
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion

@@ -2,7 +2,7 @@
 
 Sources: Gopi et al. (2020), "Differentially private set union", ICML; Swanberg, Desfontaines, Haney
 (2023), "DP-SIPS: a simpler, more scalable mechanism for differentially private partition
-selection", PoPETs. Proofs: `fedhh.plans.weighted_gaussian`.
+selection", PoPETs. Proofs: `fedhh.accounting.weighted_gaussian`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.found import Found
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.plain import WordsQuestion
 from fedhh.questions.question import Aggregate

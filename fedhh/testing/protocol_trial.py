@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from fedhh.accounting.plan import Plan
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.questions.answer import Answer
 from fedhh.questions.question import Aggregate, AnyQuestion

@@ -22,14 +22,14 @@ from fedhh.accounting import (
     account_with_colluders,
     shuffle_epsilon,
 )
-from fedhh.plans.base import Plan, PlannedRound
-from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.server.blender import Blender
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
+from tests.accounting.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.conformance.test_protocols import PROTOCOLS as SETTLED
 from tests.every import every
-from tests.plans.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.thinned import thinned
 
 DELTA = 1e-8

@@ -22,6 +22,7 @@ from fedhh.accounting import (
 from fedhh.accounting.account import account
 from fedhh.accounting.bounds.composition import FINE, QUICK, Precision
 from fedhh.accounting.bounds.pure_composition import optimal_composition
+from fedhh.accounting.plan import Plan
 from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
@@ -30,7 +31,6 @@ from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
 from fedhh.longitudinal.ledger import APPLE, account_audited_ledger, account_ledger
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 from fedhh.longitudinal.ledger.statements import PLD, reports_of
-from fedhh.plans.base import Plan
 from fedhh.testing import LETTERS
 from fedhh.words.candidates import Candidates
 from tests.accounting.dp_accounting_bounds import bracket_of_reports, bracket_of_uses

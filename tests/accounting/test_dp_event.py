@@ -24,9 +24,9 @@ from fedhh.accounting.dp_event import (
     expression,
 )
 from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.longitudinal.ledger import APPLE, Charge, Ledger
 from fedhh.longitudinal.ledger.statements import reports_of
-from fedhh.plans.base import Plan, PlannedRound
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH

@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 from fedhh.accounting.account import account, central_before_run
 from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from tests.thinned import thinned
 
 DELTA = 1e-6

@@ -10,12 +10,12 @@ import pytest
 from fedhh.accounting import NotApplicable
 from fedhh.accounting.anonymity import VARIANTS
 from fedhh.accounting.layer_anonymity import anonymity_of_run, claim_of_validation
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.accounting.run_facts import LayerRecord
 from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population

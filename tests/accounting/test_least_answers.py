@@ -14,13 +14,13 @@ from scipy import stats
 import fedhh
 from fedhh.accounting import LayerRecord, account
 from fedhh.accounting.account import central_before_run
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.sampled_threshold import SampledThreshold
+from fedhh.accounting.sampled_votes import SampledVotes
 from fedhh.devices import Devices
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
-from fedhh.plans.sampled_threshold import SampledThreshold
-from fedhh.plans.sampled_votes import SampledVotes
-from tests.plans.sampled_votes_enumerated import NOTHING, round_distribution
+from tests.accounting.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.thinned import thinned
 
 DELTA = 1e-8

@@ -8,10 +8,10 @@ import pytest
 
 import fedhh
 from fedhh.accounting import largest_release_chances, missing_mass_lower_bound
-from fedhh.plans.noisy_histogram import histogram_release
-from fedhh.plans.sample_and_threshold import SampledCounts
-from fedhh.plans.truncated_geometric import TruncatedGeometric
-from fedhh.plans.weighted_gaussian import weight_releases
+from fedhh.accounting.noisy_histogram import histogram_release
+from fedhh.accounting.sample_and_threshold import SampledCounts
+from fedhh.accounting.truncated_geometric import TruncatedGeometric
+from fedhh.accounting.weighted_gaussian import weight_releases
 from fedhh.validation import InputError
 
 EPSILON, DELTA = 1.0, 1e-6

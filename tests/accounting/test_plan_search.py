@@ -11,10 +11,10 @@ from fedhh.accounting import (
     clients_of_plan,
     local_epsilon_of_plan,
 )
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.accounting.plan_search import TOLERANCE
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 from tests.thinned import thinned
 

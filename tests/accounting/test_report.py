@@ -20,9 +20,9 @@ from fedhh.accounting import (
     user_level_epsilon,
 )
 from fedhh.accounting.guarantees import place_of_smallest
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import Plan, PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 
 LOCAL_EPSILON, ITEMS, KEPT, SYMBOLS = 8.0, 4, 60, 20

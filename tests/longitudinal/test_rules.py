@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.longitudinal.ledger import (
     APPLE,
     Ledger,
@@ -18,8 +20,6 @@ from fedhh.longitudinal.ledger import (
 from fedhh.longitudinal.ledger.macos import MacosDevice, most_within, records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, DAY, IOS_11_BETA, MACOS_10_12_3
 from fedhh.oracles import OracleSpec
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.validation import InputError
 from tests.thinned import thinned
 

@@ -12,13 +12,13 @@ import pytest
 
 import fedhh
 from fedhh.accounting import audit_epsilon
+from fedhh.accounting.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.sentences import privacy_sentence
-from fedhh.plans.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
 from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.secagg_triehh import SecAggTrieHH
 from fedhh.testing import LETTERS, small_population

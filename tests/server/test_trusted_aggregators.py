@@ -12,21 +12,21 @@ import pytest
 from scipy.stats import binom, chisquare
 
 import fedhh
+from fedhh.accounting.noisy_histogram import histogram_release
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.built_in import preset_text
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.run import run_config
-from fedhh.plans.noisy_histogram import histogram_release
 from fedhh.questions.question import Aggregate
 from fedhh.server.tee_histogram import publish
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.checks import holdings
 from fedhh.validation import InputError
+from tests.accounting.releases_enumerated import laplace_cdf
 from tests.asked_clients import Recording, answered
 from tests.every import every
-from tests.plans.releases_enumerated import laplace_cdf
 from tests.thinned import thinned
 
 ALPHA = 1e-9
@@ -190,7 +190,7 @@ def test_the_guarantee_is_the_plans_and_holds_before_the_run(name):
     user = planned.before_run("user")
     assert user.epsilon <= 4.0
     assert (user.delta, user.neighboring, user.unit) == (1e-4, "swap", "user")
-    assert "fedhh.plans." in user.theorem
+    assert "fedhh.accounting." in user.theorem
     assert planned.before_run("item").epsilon <= user.epsilon
     for unit in ("item", "user"):
         assert planned.best(unit, "local").epsilon == math.inf

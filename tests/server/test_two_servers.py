@@ -11,11 +11,11 @@ import pytest
 
 import fedhh
 from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.noise_privacy import noise_epsilon
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.privacy import privacy_of_plan
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.sentences import privacy_sentence, sentence
-from fedhh.plans.noise_privacy import noise_epsilon
 from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.two_servers import TwoServers
 from fedhh.testing import LETTERS, small_population

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import PlannedRound
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices, check_ins
 from fedhh.experiments.run.run import simulate
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.local_reports import LocalReports
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH

@@ -12,6 +12,8 @@ import pandas as pd
 
 from fedhh.accounting import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.calendar import calendar_rows
 from fedhh.experiments.report.measures import bytes_text
@@ -30,8 +32,6 @@ from fedhh.experiments.run.sentences import (
 )
 from fedhh.experiments.study.parts import Columns, Facts, Line, Part
 from fedhh.experiments.study.text_table import TextTable
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
 from fedhh.simulation.fidelity import PER_REPORT
 
 _Row = tuple[str, str, str]

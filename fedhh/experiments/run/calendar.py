@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fedhh.accounting.plan import Plan
 from fedhh.devices import Devices
 from fedhh.experiments.run.layers import LayerRow
-from fedhh.plans.base import Plan
 from fedhh.questions.answer import Attendance
 from fedhh.simulation.roster import Roster
 from fedhh.validation import InputError

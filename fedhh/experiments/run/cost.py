@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from fedhh.plans.base import Plan
+from fedhh.accounting.plan import Plan
 from fedhh.protocol import RoundSummary
 
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_search import local_epsilon_of_plan
 from fedhh.devices import Devices
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
-from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, config_path, settings_of
 from fedhh.validation import InputError, require_choice, require_positive

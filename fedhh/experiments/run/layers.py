@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fedhh.accounting.plan import Plan
 from fedhh.experiments.run.truth import Observed
-from fedhh.plans.base import Plan
 from fedhh.protocol import RoundSummary
 from fedhh.questions.answer import Attendance, Diagnostics
 from fedhh.settings import described

@@ -12,6 +12,7 @@ import numpy as np
 from fedhh.accounting.account import central_before_run, epsilon_before_run
 from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.plan import Plan
 from fedhh.clients.populations.describe import spelling_of
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.devices import Devices
@@ -22,7 +23,6 @@ from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
-from fedhh.plans.base import Plan
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.protocol import AnyProtocol
 from fedhh.validation import InputError

@@ -10,8 +10,8 @@ import pandas as pd
 from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
 from fedhh.accounting.colluding_runs import account_for_honest
 from fedhh.accounting.guarantees import or_infinite
+from fedhh.accounting.plan import Plan
 from fedhh.devices import Devices
-from fedhh.plans.base import Plan
 from fedhh.protocol import AnyProtocol, RoundSummary
 
 DEFAULT_DELTA = 1e-10

@@ -8,15 +8,15 @@ import pandas as pd
 
 from fedhh.accounting import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
+from fedhh.accounting.noisy_sums import NoisySums, SecureSums, TwoServerSums
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.sampled_threshold import SampledThreshold
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.experiments.config.labels import listed, round_up
 from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.result import RunResult
-from fedhh.plans.base import Plan
-from fedhh.plans.noisy_sums import NoisySums, SecureSums, TwoServerSums
-from fedhh.plans.opt_in import OptInBlend
-from fedhh.plans.sampled_threshold import SampledThreshold
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.server.layer_consistency import ALARM_Z, expected_alarms
 
 

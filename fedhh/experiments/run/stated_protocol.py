@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, get_args
 
-from fedhh.plans.base import Participation, Plan, PlannedRound
-from fedhh.plans.local_reports import LocalReports
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Participation, Plan, PlannedRound
 from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.validation import InputError

@@ -16,11 +16,11 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fedhh.accounting.plan import Plan
 from fedhh.clients.populations.population import Population, StoredPopulation
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.schema import Config, ExecutionConfig
-from fedhh.plans.base import Plan
 from fedhh.settings import AUTO
 from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
 from fedhh.simulation.fidelity import PER_REPORT

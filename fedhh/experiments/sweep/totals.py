@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedhh.plans.base import Plan
-from fedhh.plans.sampled_threshold import SampledThreshold
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import InputError, shown

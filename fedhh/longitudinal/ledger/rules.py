@@ -9,15 +9,15 @@ from pathlib import Path
 
 from fedhh.accounting.guarantees import Unit
 from fedhh.accounting.local import item_theorem
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.sources import APPLE_CMS, APPLE_HCMS, APPLE_SFP
 from fedhh.longitudinal.ledger.cap import DEFINITION, Cap, Charge
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, INTERVALS, REPORTS
 from fedhh.longitudinal.ledger.macos_presets import Configuration
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
-from fedhh.plans.opt_in import OptInBlend
 from fedhh.validation import InputError, did_you_mean, require_at_least
 
 _DAY_HOURS = 24

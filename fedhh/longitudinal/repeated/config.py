@@ -15,6 +15,8 @@ import tomli_w
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, ValidationError
 
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan
 from fedhh.experiments.config.client_file import refuse_layout
 from fedhh.experiments.config.domain import FROM_DATA
 from fedhh.experiments.config.load import apply_settings, explain, parse_config, use_data
@@ -37,8 +39,6 @@ from fedhh.experiments.config.section import (
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, Count, Positive
 from fedhh.validation import InputError

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.oracles.families import PureVotes
-from fedhh.plans.base import PlannedRound
 from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion

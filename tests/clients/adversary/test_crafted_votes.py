@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.plans.noisy_sums import least_modulus
+from fedhh.accounting.noisy_sums import least_modulus
 from fedhh.questions.channel import Answering
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.noise_shares import DiscreteLaplace

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from fedhh.accounting.sampled_threshold import triehh_parameters
 from fedhh.experiments.config.load import load_config, parse_config
 from fedhh.experiments.config.protocol import build_protocol, settle
 from fedhh.experiments.config.schema import json_schema
 from fedhh.experiments.config.section import own_settings, section_class, switch_protocol
 from fedhh.experiments.sweep.plan import parse_sweep
-from fedhh.plans.sampled_threshold import triehh_parameters
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting.weighted_gaussian import weight_releases
 from fedhh.experiments.planner.ladders import CONTRIBUTIONS, LADDERS
-from fedhh.plans.weighted_gaussian import weight_releases
 from tests.thinned import thinned
 
 B_TRIED = LADDERS[CONTRIBUTIONS]["max_items"]

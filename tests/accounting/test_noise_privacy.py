@@ -12,7 +12,7 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_discrete_laplace_mechanism
 from scipy.special import ndtr
 
-from fedhh.plans.noise_privacy import (
+from fedhh.accounting.noise_privacy import (
     least_noise,
     loss_of_move,
     missing_shares_epsilon,

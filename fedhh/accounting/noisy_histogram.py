@@ -11,8 +11,8 @@ so that a swap moves the counts by L1 = 2 l0 and L2 = sqrt(2 l0). With d' such t
 
 **Theorem.** It is (epsilon, delta)-private for a user, neighbors being swaps of all its data.
 
-*Proof.* By (1) of `fedhh.plans.trusted_aggregator`: a word of U has count 1 and is published with
-chance d' at most, independently, and U has at most l0 words, so r = 1 - (1 - d')**l0, which is
+*Proof.* By (1) of `fedhh.accounting.trusted_aggregator`: a word of U has count 1 and is published
+with chance d' at most, independently, and U has at most l0 words, so r = 1 - (1 - d')**l0, which is
 1 - sqrt(1 - delta), or 1 - sqrt(1 - delta / 2). Noise on the other counts, which move by L1 and L2
 at most, is (epsilon, 0)-private, or (epsilon, delta / 2)-private. So delta(epsilon) is at most
 1 - sqrt(1 - delta) < delta, or at most delta / 2 + 1 - sqrt(1 - delta / 2) < delta. []
@@ -53,14 +53,14 @@ from typing import ClassVar, Literal
 
 from scipy.special import ndtr
 
-from fedhh.plans.gaussian_noise import (
+from fedhh.accounting.gaussian_noise import (
     chance_of_each,
     gaussian_delta,
     gaussian_mu,
     quantile_of_any,
 )
-from fedhh.plans.truncated_geometric import TruncatedGeometric
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.truncated_geometric import TruncatedGeometric
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_choice, require_inside, require_positive
 
@@ -236,7 +236,9 @@ class NoisyHistogram(TrustedAggregatorPlan):
     """
 
     method: ClassVar[str] = "noisy histogram"
-    theorem: ClassVar[str] = "noisy histogram under swaps; proof in fedhh.plans.noisy_histogram"
+    theorem: ClassVar[str] = (
+        "noisy histogram under swaps; proof in fedhh.accounting.noisy_histogram"
+    )
 
     release: HistogramRelease
 

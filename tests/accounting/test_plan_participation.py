@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedhh.plans.base import Plan, PlannedRound
+from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.validation import InputError
 
 

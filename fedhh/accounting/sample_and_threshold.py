@@ -42,7 +42,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
@@ -340,7 +340,7 @@ class SampledHistogram(TrustedAggregatorPlan):
     method: ClassVar[str] = "sample and threshold"
     theorem: ClassVar[str] = (
         "sample and threshold under swaps, by privacy loss distributions; proof in "
-        "fedhh.plans.sample_and_threshold"
+        "fedhh.accounting.sample_and_threshold"
     )
 
     counts: SampledCounts

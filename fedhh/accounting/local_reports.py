@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedhh import oracles
+from fedhh.accounting.plan import Plan
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.plans.base import Plan
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedhh.plans.sample_and_threshold import SampledCounts, sampled_counts
+from fedhh.accounting.sample_and_threshold import SampledCounts, sampled_counts
 from fedhh.validation import InputError
+from tests.accounting.releases_enumerated import divergence
 from tests.every import every
-from tests.plans.releases_enumerated import divergence
 
 
 def published(holders: int, counts: SampledCounts, most: int) -> np.ndarray:

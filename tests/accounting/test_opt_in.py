@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.plans.opt_in import head_list_threshold, laplace_scale
+from fedhh.accounting.opt_in import head_list_threshold, laplace_scale
 from fedhh.validation import InputError
 from tests.thinned import thinned
 

@@ -6,11 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedhh.accounting import account, account_triehh
+from fedhh.accounting import account, account_triehh, sampled_threshold
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.plans import sampled_threshold
-from fedhh.plans.base import PlannedRound
-from fedhh.plans.sampled_threshold import (
+from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.sampled_threshold import (
     SampledThreshold,
     composed_epsilon,
     triehh_epsilon,
@@ -20,8 +19,8 @@ from fedhh.privacy_loss.sums import UncertifiedError
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
+from tests.accounting.sampled_votes_enumerated import one_prefix_delta, worst_delta
 from tests.every import every
-from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
 from tests.thinned import thinned
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from fedhh.plans.gaussian_noise import gaussian_delta
-from fedhh.plans.weighted_gaussian import WeightRelease, weight_releases
+from fedhh.accounting.gaussian_noise import gaussian_delta
+from fedhh.accounting.weighted_gaussian import WeightRelease, weight_releases
 from fedhh.validation import InputError
-from tests.plans.releases_enumerated import divergence, largest_divergence, outcomes, swaps
+from tests.accounting.releases_enumerated import divergence, largest_divergence, outcomes, swaps
 
 
 @pytest.mark.parametrize(("max_items", "threshold"), [(1, 18.157), (60, 20.455), (100, 20.790)])
@@ -148,7 +148,7 @@ def two_rounds(releases: tuple[WeightRelease, ...], epsilon: float, rest: tuple[
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_two_rounds_that_remove_what_was_found_are_within_epsilon_and_delta(settings, monkeypatch):
     releases = weight_releases(**settings, max_items=2, rounds=2)
-    monkeypatch.setattr("tests.plans.test_weighted_gaussian.CELLS", 6)
+    monkeypatch.setattr("tests.accounting.test_weighted_gaussian.CELLS", 6)
     far = math.ceil(releases[1].threshold + 2 * releases[1].sigma)
     cases = [(0, 0, 0), (far, far, far), (0, far, far), (far, far, 0), (0, 0, far)]
     found = [two_rounds(releases, settings["epsilon"], rest) for rest in cases]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from fedhh.plans.sampled_votes import SampledVotes
-from tests.plans.sampled_votes_enumerated import one_prefix_delta, worst_delta
+from fedhh.accounting.sampled_votes import SampledVotes
+from tests.accounting.sampled_votes_enumerated import one_prefix_delta, worst_delta
 from tests.thinned import thinned
 
 TWO, THREE = ("a", "b", ""), ("a", "b", "c", "")

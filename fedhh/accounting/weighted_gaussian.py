@@ -18,7 +18,7 @@ sqrt(2) apart.
 
 **Theorem.** One round is (epsilon, delta)-private for a user, neighbors being swaps.
 
-*Proof.* By (1) of `fedhh.plans.trusted_aggregator`: if S has t words, each of U has weight
+*Proof.* By (1) of `fedhh.accounting.trusted_aggregator`: if S has t words, each of U has weight
 1 / sqrt(t) and U has at most t words, so one of them is published with chance at most delta / 2, by
 the choice of T. On all other words, noise has delta / 2. []
 
@@ -50,8 +50,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from fedhh.plans.gaussian_noise import gaussian_mu, quantile_of_any
-from fedhh.plans.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.accounting.gaussian_noise import gaussian_mu, quantile_of_any
+from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import require_at_least, require_choice, require_inside, require_positive
 
 ROUND_SHARE = 0.3
@@ -134,7 +134,7 @@ class WeightedGaussian(TrustedAggregatorPlan):
     method: ClassVar[str] = "weighted Gaussian"
     theorem: ClassVar[str] = (
         "weighted Gaussian noise under swaps, rounds composed as Gaussians; proof in "
-        "fedhh.plans.weighted_gaussian"
+        "fedhh.accounting.weighted_gaussian"
     )
 
     releases: tuple[WeightRelease, ...]

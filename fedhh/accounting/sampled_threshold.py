@@ -20,8 +20,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedhh.plans.base import Participation, Plan
-from fedhh.plans.sampled_votes import Floats, SampledVotes
+from fedhh.accounting.plan import Participation, Plan
+from fedhh.accounting.sampled_votes import Floats, SampledVotes
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.plans.truncated_geometric import TruncatedGeometric
+from fedhh.accounting.truncated_geometric import TruncatedGeometric
 from fedhh.validation import InputError
 
 

@@ -9,17 +9,17 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from fedhh.plans.gaussian_noise import gaussian_delta, gaussian_mu
-from fedhh.plans.noisy_histogram import HistogramRelease, histogram_release
-from fedhh.plans.truncated_geometric import TruncatedGeometric
+from fedhh.accounting.gaussian_noise import gaussian_delta, gaussian_mu
+from fedhh.accounting.noisy_histogram import HistogramRelease, histogram_release
+from fedhh.accounting.truncated_geometric import TruncatedGeometric
 from fedhh.validation import InputError
-from tests.every import every
-from tests.plans.releases_enumerated import (
+from tests.accounting.releases_enumerated import (
     laplace_cdf,
     largest_divergence,
     outcomes,
     swaps,
 )
+from tests.every import every
 
 
 @pytest.mark.parametrize(

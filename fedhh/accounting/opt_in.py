@@ -31,8 +31,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from fedhh.plans.base import Plan
-from fedhh.plans.local_reports import LocalReports
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""What a run does with its clients' data, as one typed value that accounting understands."""
