@@ -142,7 +142,7 @@ def _kinds(expected: Any) -> str:
     """Return the kinds of numbers that an array may have, by the codes of numpy."""
     number = get_args(get_args(expected)[1])
     kind = get_origin(number[0]) or number[0] if number else Any
-    if kind in (Any, np.integer):  # Reports may be of anything: `FrequencyOracle.report_form`.
+    if kind in (Any, np.integer):  # Reports may be of anything.
         return _ANY
     return "biu" if issubclass(kind, np.integer) else "biuf"
 

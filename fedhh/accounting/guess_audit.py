@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fedhh.oracles.base import FrequencyOracle
 
 Numbers = npt.NDArray[np.int64]
+_Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 _AT_ONCE = 50_000
 _CHOOSING_ERROR = 1e-6
@@ -219,7 +220,7 @@ def audit_oracle(
     from it, the bound holds all the same.
 
     Reports are drawn many at once, and some of each value alone: arrays of many have one size,
-    whatever a device sends. Where one alone has another size or type than `report_form` states,
+    whatever a device sends. Where one alone has another size or type than that of value 0,
     values are guessed by that, from reports that are all drawn alone.
 
     Args:
@@ -244,7 +245,9 @@ def audit_oracle(
     each = max(_FEWEST_ALONE, min(_MOST_ALONE, num_samples // 256))
     held = np.repeat(np.unique(np.concatenate(sets)), each)
     # By a copy, so that what follows has the same coins.
-    other = _other_form(oracle, held, rng=copy.deepcopy(rng))
+    coins = copy.deepcopy(rng)
+    form = _form(oracle.privatize(np.zeros(1, dtype=np.int64), rng=coins))
+    other = _other_form(oracle, form, held, rng=coins)
     if other is not None:
         few = min(num_samples, _MOST_FORMS)
         return _audit_forms(oracle, sets, other, few, rng=rng, confidence=confidence)
@@ -254,9 +257,9 @@ def audit_oracle(
         at_once, start = 16, 0
         while start < len(held):
             reports = oracle.privatize(held[start : start + at_once], rng=rng)
-            if oracle.report_form.flaw_of_array(reports) is not None:
+            if _form(reports) != form:
                 raise InputError(
-                    f"Expected {_form_text(oracle, reports)} of {len(reports)} values."
+                    f"Expected {_form_text(oracle, form, reports)} of {len(reports)} values."
                 )
             stated = np.stack([oracle.log_prob(reports, value) for value in among], axis=1)
             parts.append(ShownReports.of(stated, reports))
@@ -276,20 +279,27 @@ def audit_oracle(
     )
 
 
-def _other_form(oracle: FrequencyOracle, held: Numbers, *, rng: np.random.Generator) -> str | None:
-    """Return what is wrong with a report of a value alone, by the oracle's `report_form`."""
+def _form(reports: npt.NDArray[Any]) -> _Form:
+    """Return what every report of an oracle has in common, whatever it says: size and type."""
+    return reports.shape[1:], reports.dtype
+
+
+def _other_form(
+    oracle: FrequencyOracle, form: _Form, held: Numbers, *, rng: np.random.Generator
+) -> str | None:
+    """Return what is wrong with a report of a value alone, if it has another form."""
     for value in held:
         report = oracle.privatize(np.array([value]), rng=rng)
-        if oracle.report_form.flaw_of_array(report) is not None:
-            return f"Expected {_form_text(oracle, report)} of value {value} alone."
+        if _form(report) != form:
+            return f"Expected {_form_text(oracle, form, report)} of value {value} alone."
     return None
 
 
-def _form_text(oracle: FrequencyOracle, reports: npt.NDArray[Any]) -> str:
-    form = oracle.report_form
+def _form_text(oracle: FrequencyOracle, form: _Form, reports: npt.NDArray[Any]) -> str:
+    shape, dtype = form
     return (
-        f"reports of {type(oracle).__name__} of shape {form.shape} and type {form.dtype}, as "
-        f"report_form states, got shape {reports.shape[1:]} and type {reports.dtype}"
+        f"reports of {type(oracle).__name__} of shape {shape} and type {dtype}, as that of value 0 "
+        f"alone, got shape {reports.shape[1:]} and type {reports.dtype}"
     )
 
 

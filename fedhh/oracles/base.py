@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.validation import (
     InputError,
@@ -220,23 +218,6 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
         Raises:
             InputError: They have more than `LARGEST_REPORT_SPACE` numbers in all.
         """
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        """What a report looks like: a server refuses all others, see `check_reports`.
-
-        Here the type and size of a report that `privatize` makes, and finite numbers.
-
-        Raises:
-            InputError: Reports are arrays of objects, of which nothing can be checked.
-        """
-        report = self.privatize(np.zeros(1, dtype=np.int64), rng=np.random.default_rng(0))
-        if report.dtype.kind not in "biuf":
-            raise InputError(
-                f"Expected reports of {type(self).__name__} as arrays of numbers, got "
-                f"{report.dtype}; override report_form and its checks."
-            )
-        return ReportForm(shape=report.shape[1:], dtype=report.dtype)
 
     @property
     @abstractmethod

@@ -21,7 +21,6 @@ from fedhh.kernels.sketch_reports import (
 )
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.report_checks import LARGEST_INT64, SMALLEST_INT64, ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, odds
 from fedhh.random import kernel_state
@@ -143,20 +142,6 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
         kept = (self.num_cells - flips) * math.log(self.p)
         flipped = flips * math.log(self.flip_probability)
         return np.asarray(kept + flipped - math.log(self.num_hashes), dtype=np.float64)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        """A row, and m bits in words, whose bits behind them are 0."""
-        words, left = divmod(self.num_cells, _BITS)
-        lowest, highest = [SMALLEST_INT64] * words, [LARGEST_INT64] * words
-        if left:
-            lowest, highest = [*lowest, 0], [*highest, 2**left - 1]
-        return ReportForm(
-            shape=(1 + len(lowest),),
-            lowest=(0, *lowest),
-            highest=(self.num_hashes - 1, *highest),
-            has_row=True,
-        )
 
     def log_probs(self, reports: Reports, values: Values) -> Floats:
         # Under two values, a report's probabilities differ in the bits of their own cells alone.

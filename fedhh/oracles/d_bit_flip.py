@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.base import LARGEST_TALLY, Floats, Reports, Tally, Values
 from fedhh.oracles.families import Moments, ScoredOracle
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_at_least
 
@@ -127,12 +125,6 @@ class DBitFlip(ScoredOracle):
         """Logarithm of C(s, d)."""
         s, d = self.domain_size, self.d
         return math.lgamma(s + 1) - math.lgamma(d + 1) - math.lgamma(s - d + 1)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        return ReportForm(
-            shape=(self.d,), lowest=0, highest=2 * self.domain_size - 1, entries_per_value=2
-        )
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self.d)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from fedhh.oracles.base import (
     Reports,
     Tally,
 )
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.validation import InputError
 
 
@@ -119,11 +117,6 @@ class CountedOutputs(FrequencyOracle):
     def report_bits(self) -> float:
         """log2 of the number of outputs."""
         return math.log2(self.aggregate_size)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        """That of a whole number below `aggregate_size`, of the type that `privatize` makes."""
-        return replace(super().report_form, lowest=0, highest=self.aggregate_size - 1)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from fedhh.kernels.sketch_reports import add_signs, signs_supporting
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, TableSketch, odds
 from fedhh.validation import InputError, require_at_least
 
@@ -100,16 +99,6 @@ class HadamardSketch(TableSketch):
         own = self.signs(coefficients, self.hashes.cells(rows, np.full(len(rows), value)))
         kept = np.where(signs == own, math.log(self.p), math.log(self.flip_probability))
         return np.asarray(kept - math.log(self.num_hashes * self.num_cells), dtype=np.float64)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        return ReportForm(
-            shape=(3,),
-            lowest=(0, 0, -1),
-            highest=(self.num_hashes - 1, self.num_cells - 1, 1),
-            step=(1, 1, 2),
-            has_row=True,
-        )
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=3)

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from fedhh.oracles.base import Floats, Reports, Values
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import Sketch, SketchOracle
 from fedhh.validation import require_between
@@ -71,11 +70,6 @@ class HashedResponseOracle(SketchOracle):
         log_p = math.log(self.p)
         own = np.where(sent == cells, log_p, log_p - self.epsilon)
         return own - math.log(self.num_hashes)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        highest = self.num_hashes - 1, self.row_size - 1
-        return ReportForm(shape=(2,), lowest=(0, 0), highest=highest, has_row=True)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=2)

@@ -11,7 +11,6 @@ import numpy as np
 
 from fedhh.oracles.base import Floats, FrequencyOracle, Reports, Tally, Values
 from fedhh.oracles.families import Moments, ScoredOracle
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.unary_encoding import IndependentSupport, IndependentValues
 from fedhh.validation import InputError, require_at_least, require_between
 
@@ -83,11 +82,6 @@ class HistogramEncoding(FrequencyOracle):
         inside = (reports > -self.margin) & (reports < self.steps + self.margin)
         logs += np.where(inside, math.log(-math.expm1(self.log_ratio)), 0)
         return np.asarray(logs.sum(axis=1), dtype=np.float64)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        lowest, highest = -self.margin, self.steps + self.margin
-        return ReportForm(shape=(self.domain_size,), lowest=lowest, highest=highest)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self.domain_size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from fedhh.kernels.reports import count_supports
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import PureOracle
-from fedhh.oracles.report_checks import LARGEST_INT64, SMALLEST_INT64, ReportForm
 from fedhh.validation import InputError
 
 HASH_RANGE = 2**32
@@ -118,15 +116,6 @@ class LocalHashing(PureOracle):
         true_cells = self._cells(words, np.full(len(reports), value, dtype=np.int64))
         log_p = math.log(self.p)
         return np.where(reports[:, 3] == true_cells, log_p, log_p - self.epsilon)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        """Any hash function and one of its cells."""
-        return ReportForm(
-            shape=(4,),
-            lowest=(*[SMALLEST_INT64] * 3, 0),
-            highest=(*[LARGEST_INT64] * 3, self.num_cells - 1),
-        )
 
     def report_space(self) -> Reports:
         """Return the reports of one hash function, one per cell: ``(g, 4) int64``."""

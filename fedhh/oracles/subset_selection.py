@@ -34,7 +34,6 @@ from fedhh.oracles.base import (
     require_in_domain,
 )
 from fedhh.oracles.families import PureOracle
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
@@ -149,12 +148,6 @@ class SubsetSelection(SampledAggregates, PureOracle):
             lacking = np.log(self._miss_probability(d)) - subsets
         held = (reports == value).any(axis=1)
         return np.where(held, containing, lacking)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        return ReportForm(
-            shape=(self.d,), lowest=0, highest=self.domain_size - 1, entries_per_value=1
-        )
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self.d)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import PureOracle
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 
 
@@ -68,11 +66,6 @@ class UnaryEncoding(IndependentSupport):
         bits = rng.random((len(values), self.domain_size)) < self.q
         bits[np.arange(len(values)), values] = rng.random(len(values)) < self.p
         return bits.view(np.uint8)
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        bits = np.dtype(np.uint8)
-        return ReportForm(shape=(self.domain_size,), dtype=bits, lowest=0, highest=1)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self.domain_size)

@@ -14,7 +14,6 @@ from scipy.special import logsumexp
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.crafted_reports import CraftedReports, CraftedSubsets
 from fedhh.oracles.poisoning import FAMILIES
-from fedhh.oracles.report_checks import ReportForm
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.random import Stream, generator
@@ -141,10 +140,6 @@ class ModularSubsetSelection(SampledAggregates):
     @property
     def _width(self) -> int:
         return 1 + max(block.d for block in self.blocks)
-
-    @property
-    def _most(self) -> int:
-        return max(self.residues.moduli) - 1
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         places = self.places[self._check_values(values)]
@@ -282,12 +277,6 @@ class ModularSubsetSelection(SampledAggregates):
             subsets = reports[own, 1 : 1 + block.d]
             logs[own] = math.log(chance) + block.log_prob(subsets, place % block.domain_size)
         return logs
-
-    @cached_property
-    def report_form(self) -> ReportForm:
-        rest = self._width - 1
-        lowest, highest = (0, *[-1] * rest), (len(self.blocks) - 1, *[self._most] * rest)
-        return ReportForm(shape=(self._width,), lowest=lowest, highest=highest, has_row=True)
 
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self._width)
