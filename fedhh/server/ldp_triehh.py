@@ -27,23 +27,14 @@ from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpTrieHH(
+class LocalTrie(
     LocalProtocol[TrieState, VoteQuestion],
     PostProcessed[TrieState, VoteQuestion],
     EtaTrie[VoteQuestion],
 ):
-    """Settings of LDP TrieHH.
-
-    Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
-    symbol, tallies the randomized votes, and keeps the ``eta_max`` prefixes with the most. Kept
-    prefixes that end in the end symbol are discovered words; they are not extended further (the
-    paper's formula would, to no effect, since nothing can match).
-
-    The paper asks layers that decide nothing, too; set ``skip_free_layers`` to False to do so.
+    """A trie whose layers ask fresh clients for randomized votes on extensions of kept prefixes.
 
     Attributes:
-        passes: Tries built one after the other; each leaves out what the earlier ones found.
-        ties: "strict" or "paper", see `pruning.top_eta`.
         oracle: Local randomizer by name; "ss" is the paper's.
         subset_size: For "ss": "paper" or "optimal".
         votes_per_client: "one": a client's B reports are counted together, and a value has its vote
@@ -52,13 +43,8 @@ class LdpTrieHH(
             shuffling is claimed then. "all": each report is counted by itself, as in the paper.
     """
 
-    name: ClassVar[str] = "ldp-triehh"
-    title: ClassVar[str] = "LDP TrieHH"
-
     compares_layers: ClassVar[bool] = True
 
-    passes: Passes = 2
-    ties: Literal["strict", "paper"] = "strict"
     oracle: str = "ss"
     subset_size: Literal["optimal", "paper"] = "optimal"
     votes_per_client: VotesPerClient = "all"
@@ -77,17 +63,8 @@ class LdpTrieHH(
                     "vote follows from the number of its reports, got pad=false; set pad=true."
                 )
 
-    def most_prefixes(self, candidates: int) -> int:
-        return super().most_prefixes(candidates) if self.ties == "strict" else candidates
-
     def question(self, names: TrieNames) -> VoteQuestion:
         return self.votes_question(names, self.oracle_spec)
-
-    def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
-    ) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the best ``eta_max`` candidates, and the votes that keep one."""
-        return top_eta(votes, self.most_kept, ties=self.ties)
 
     @property
     def oracle_spec(self) -> OracleSpec:
@@ -95,10 +72,6 @@ class LdpTrieHH(
         params = {"subset_size": self.subset_size} if self.oracle == "ss" else {}
         epsilon = float("inf") if self.oracle == "none" else self.local_epsilon
         return OracleSpec(name=self.oracle, epsilon=epsilon, params=params)
-
-    @property
-    def num_passes(self) -> int:
-        return self.passes
 
     @property
     def validation_oracle(self) -> OracleSpec:
@@ -116,7 +89,43 @@ class LdpTrieHH(
     @property
     def most_found(self) -> int:
         """Words that all passes find at most."""
-        return self.passes * sum(largest for _, _, largest in self.domains())
+        return self.num_passes * sum(largest for _, _, largest in self.domains())
 
     def _oracle(self, domain_size: int) -> PureOracle:
         return make_pure_oracle(self.oracle_spec, domain_size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdpTrieHH(LocalTrie):
+    """Settings of LDP TrieHH.
+
+    Each layer asks a cohort of fresh clients for their prefixes that extend the kept ones by one
+    symbol, tallies the randomized votes, and keeps the ``eta_max`` prefixes with the most. Kept
+    prefixes that end in the end symbol are discovered words; they are not extended further (the
+    paper's formula would, to no effect, since nothing can match).
+
+    The paper asks layers that decide nothing, too; set ``skip_free_layers`` to False to do so.
+
+    Attributes:
+        passes: Tries built one after the other; each leaves out what the earlier ones found.
+        ties: "strict" or "paper", see `pruning.top_eta`.
+    """
+
+    name: ClassVar[str] = "ldp-triehh"
+    title: ClassVar[str] = "LDP TrieHH"
+
+    passes: Passes = 2
+    ties: Literal["strict", "paper"] = "strict"
+
+    @property
+    def num_passes(self) -> int:
+        return self.passes
+
+    def most_prefixes(self, candidates: int) -> int:
+        return super().most_prefixes(candidates) if self.ties == "strict" else candidates
+
+    def keep(
+        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
+    ) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the best ``eta_max`` candidates, and the votes that keep one."""
+        return top_eta(votes, self.most_kept, ties=self.ties)

@@ -93,7 +93,7 @@ class SummedTrie(
         self, votes: npt.NDArray[np.int64], noise: SumNoise, question: SumQuestion
     ) -> tuple[npt.NDArray[np.int64], int]:
         if self.pruning == "top-eta":
-            return top_eta(votes, self.eta_max, ties="strict")
+            return super().keep(votes, noise, question)
         threshold = self._least_sum(noise, len(votes))
         above = np.flatnonzero(votes >= threshold)
         if len(above) <= self.eta_max:

@@ -18,6 +18,7 @@ from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.server.cohorts import Cohorts
 from fedhh.server.layer_consistency import num_exceeding, shares_of
 from fedhh.server.noise import Noise, by_votes, counted, noise_of
+from fedhh.server.pruning import top_eta
 from fedhh.server.sum_noise import SumNoise
 from fedhh.settings import Layers, decided
 from fedhh.words.alphabet import END
@@ -262,35 +263,56 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         question: QuestionType,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        layer, own, names = LayerVotes.of(question, aggregate), run.own, question.names
+        layer, names = LayerVotes.of(question, aggregate), question.names
         kept, threshold = self.keep(layer.votes, layer.noise, question)
-        extensions = kept[kept < names.num_extensions]
         words = kept[(kept >= names.num_extensions) | (kept % names.trie.alphabet_size == END)]
         found = layer.found(words, self.depth)
         found = self.with_reported(found, words, layer.noise, layer.votes).without(names.excluded)
-        shares, exceeding = own.shares, 0
-        if self.compares_layers:
-            shares, exceeding = layer.compared(own, extensions)
-        trie = names.trie.extend(extensions)
-        is_over = trie.width == 0 or trie.length > self.depth
-        if is_over:
-            own = self._start_pass(planned.pass_index + 1, run.found.append(found))
-        else:
-            own = replace(
-                own,
-                layer=self.layer_of(trie),
-                trie=trie,
-                finished=own.finished[:0],
-                shares=shares,
-            )
         decision = self.decision(
             layer.noise,
             threshold=threshold,
             num_candidates=question.num_candidates,
             num_kept=len(kept),
         )
+        return self.extended(run, layer, kept, found, decision)
+
+    def extended(
+        self,
+        run: RunState[TrieState],
+        layer: LayerVotes,
+        kept: Indices,
+        found: Found,
+        decision: Decision,
+        **learned: Any,
+    ) -> Heard[TrieState]:
+        """Return what follows from a layer: the next level of the trie, or the next pass.
+
+        Args:
+            run: Where the run stood when it asked.
+            layer: The answers.
+            kept: ``(k,) int64``, ascending: candidates that the layer keeps, words among them.
+            found: The words.
+            decision: What became of the candidates.
+            learned: Fields of the state that a protocol has besides.
+        """
+        names, own = layer.question.names, run.own
+        extensions = kept[kept < names.num_extensions]
+        shares, exceeding = own.shares, 0
+        if self.compares_layers:
+            shares, exceeding = layer.compared(own, extensions)
+        trie = names.trie.extend(extensions)
+        is_over = trie.width == 0 or trie.length > self.depth
+        if is_over:
+            following = vars(self._start_pass(own.pass_index + 1, run.found.append(found)))
+        else:
+            following = {
+                "layer": self.layer_of(trie),
+                "trie": trie,
+                "finished": own.finished[:0],
+                "shares": shares,
+            }
         return Heard(
-            own=own,
+            own=replace(own, **following, **learned),
             decision=replace(decision, num_exceeding=exceeding),
             found=found,
             kept=None if is_over else trie.levels[-1],
@@ -328,6 +350,10 @@ class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
     def most_kept(self) -> int:
         """``eta_max``, once it is decided."""
         return decided(self.eta_max, "eta_max")
+
+    def keep(self, votes: npt.NDArray[np.int64], noise: Any, question: Any) -> tuple[Indices, int]:
+        """Return the ``eta_max`` candidates with the most votes, and the votes that keep one."""
+        return top_eta(votes, self.most_kept, ties="strict")
 
     def most_prefixes(self, candidates: int) -> int:
         return min(candidates, self.most_kept)

@@ -188,7 +188,6 @@ def test_a_validation_round_through_another_randomizer_is_not_subset_selection_a
     thinned(
         [
             ({}, "evidence"),
-            ({"requery_words": False}, "validation"),
             ({"false_discovery_rate": 0.0}, "posterior"),
             ({"false_discovery_rate": 0.2}, "evidence"),
         ]

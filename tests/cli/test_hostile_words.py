@@ -24,7 +24,7 @@ def printed_safely(done, *shown: str) -> None:
 
 SETTINGS = (
     "--set",
-    r'population.alphabet="[/]redxc\u001b2J\u202eq"', "--set", "protocol.passes=1", "--set",
+    r'population.alphabet="[/]redxc\u001b2J\u202eq"', "--set",
     "protocol.eta_max=40", "--set", "protocol.depth=8", "--set", "protocol.max_items=3", "--set",
     "privacy.local_epsilon=10", "--set", "baseline=none",
 )  # fmt: skip

@@ -26,7 +26,7 @@ SEVERAL_ROUNDS = "An estimate below 0 is of the validation round's votes alone; 
 UNBIASED = "Estimates are unbiased and not cut at 0"
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,
-    known_words=named_list("none"), ask_public_words=False,
+    known_words=named_list("none"),
 )  # fmt: skip
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=1, eta_max=20, max_items=2)
 VALIDATED = replace(LDP, false_discovery_rate=0.05)

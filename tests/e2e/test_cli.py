@@ -139,7 +139,7 @@ def test_words_that_look_like_missing_values_are_found(tmp_path, command):
     (tmp_path / "odd.csv").write_text("\n".join(rows) + "\n")
     done = command(
         "run", "--data", "odd.csv", "--known", "none", "--workers", "0", "--set",
-        "protocol.passes=1", "--set", "protocol.depth=6", "--set", "protocol.eta_max=50",
+        "protocol.depth=6", "--set", "protocol.eta_max=50",
         "--set", "baseline=none", "--format", "json", "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
-"""Adaptive TrieHH: the same as LDP TrieHH without its components, and what each component does."""
+"""Adaptive TrieHH: its cohorts, its plan, and what it makes of the votes of several layers."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,31 +10,17 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_pure_oracle
-from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.adaptive.state import AdaptiveState
-from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.noise import Noise
+from fedhh.server.adaptive.adaptive_triehh import AdaptiveState, AdaptiveTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
-from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
 from tests.every import every
 from tests.thinned import thinned
 
 SMALL = {"alphabet": LETTERS, "depth": 6, "eta_max": 25, "max_items": 4, "local_epsilon": 6.0}
-OFF = {
-    "ranking": "votes",
-    "front_loaded": False,
-    "terminated_beyond_eta": False,
-    "requery_words": False,
-    "public_words": "none",
-    "known_words": named_list("none"),
-    "learn_symbols": False,
-    "false_discovery_rate": 0.0,
-}
 FULL = AdaptiveTrieHH(**SMALL)
 
 
@@ -51,102 +37,16 @@ def run(protocol, population, seed=0):
     return settled, list(rounds(settled, executor))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {},
-        {"passes": 2, "clients_per_layer": 300},
-        {"participation": "every-round", "clients_per_layer": 1_000, "passes": 2},
-        {"ties": "paper", "skip_free_layers": False, "sampler": "greedy", "pad": False},
-        {"oracle": "oue", "eta_max": 60},
-        {"false_discovery_rate": 0.1, "validation_share": 0.2, "passes": 2},
-    ],
-)
-def test_without_its_components_it_is_ldp_triehh_bit_for_bit(clients, change):
-    ours, our_rounds = run(AdaptiveTrieHH(**{**SMALL, **OFF, **change}), clients)
-    settings = {**SMALL, "passes": 1, "validation_share": 0.1, **change}
-    papers, their_rounds = run(LdpTrieHH(**settings), clients)
-    our_words, words = (
-        protocol.discoveries(done[-1].state)
-        for protocol, done in ((ours, our_rounds), (papers, their_rounds))
-    )
-    assert len(words) > 3
-    for field in fields(words):
-        assert np.array_equal(
-            np.asarray(getattr(our_words, field.name)),
-            np.asarray(getattr(words, field.name)),
-            equal_nan=field.name != "words",
-        )
-    # All that accounting and tables know of the layers.
-    assert our_rounds[-1].state.history == their_rounds[-1].state.history
-    assert ours.plan == papers.plan
-    for one, other in zip(our_rounds, their_rounds, strict=True):
-        assert one.question.cohort == other.question.cohort
-        assert (
-            one.question.names.trie.levels[-1].tolist()
-            == other.question.names.trie.levels[-1].tolist()
-        )
-
-
-@pytest.mark.parametrize(
-    "component",
-    [
-        {"ranking": "posterior"},
-        {"front_loaded": True},
-        {"terminated_beyond_eta": True},
-        {"false_discovery_rate": 0.05},
-        {"eta_max": "auto"},
-    ],
-)
-def test_each_component_that_works_by_itself_changes_the_run(clients, component):
-    _, off = run(AdaptiveTrieHH(**SMALL, **OFF), clients)
-    _, on = run(AdaptiveTrieHH(**{**SMALL, **OFF, **component}), clients)
-    assert on[-1].state.history != off[-1].state.history
-
-
-@pytest.mark.parametrize(
-    "component",
-    thinned(
-        [
-            {"eta_max": "auto"},
-            {"front_loaded": False},
-            {"terminated_beyond_eta": False},
-            {"requery_words": False},
-            {"public_words": "none"},
-            {"public_context": 3},
-            {"known_words": named_list("none")},
-            {"learn_symbols": False},
-            {"false_discovery_rate": 0.0},
-        ],
-        keep=2,
-    ),
-)
-def test_each_component_that_is_turned_on_or_off_changes_the_run(clients, component):
-    def observed(protocol):
-        done = run(protocol, clients)[1]
-        held = getattr(done[-2].state, "belief", None)
-        return done[-1].state.history, None if held is None else held.held.tolist()
-
-    # At a small epsilon, with more candidates that no client holds, every component has an effect.
-    base = replace(FULL, local_epsilon=3.0)
-    assert observed(replace(base, **component)) != observed(base)
-
-
 def sizes_of(protocol, num_clients=100_000):
     settled = protocol.settle(num_clients=num_clients, seed=0)
     return [layer.num_clients for layer in settled.plan.layers]
 
 
 @every("clients_per_layer", ["auto", 777, 1_000])
-@every("ranking", ["votes", "posterior"])
 @every("depth", [8, 15])
-def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking, clients_per_layer):
+def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, clients_per_layer):
     loaded = AdaptiveTrieHH(
-        depth=depth,
-        ranking=ranking,
-        clients_per_layer=clients_per_layer,
-        eta_max=1_000,
-        least_cohort=1,
+        depth=depth, clients_per_layer=clients_per_layer, eta_max=1_000, least_cohort=1
     )
     flat = replace(loaded, front_loaded=False)
     *sizes, validation = sizes_of(loaded)
@@ -162,11 +62,9 @@ def test_front_loaded_cohorts_shrink_and_add_up_to_the_flat_ones(depth, ranking,
     if clients_per_layer == "auto":
         assert 100_000 - depth <= sum(sizes) + validation <= 100_000
         assert validation == pytest.approx(10_000, abs=depth)
-    elif ranking == "posterior":
+    else:
         # N says what is asked in all, however many layers are free.
         assert sum(sizes) == clients_per_layer * depth
-    else:
-        assert sum(sizes) == clients_per_layer * len(sizes)
 
 
 def test_no_client_is_asked_twice_and_all_that_are_planned_are_asked(clients):
@@ -199,9 +97,9 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     for layer, reports in zip(last.found.layer, last.own.evidence.num_reports, strict=True):
         asked = [s.num_reports for s in last.history if s.layer > layer >= first]
         assert reports == sum(asked)
-    _, silent = run(replace(FULL, requery_words=False), clients)
-    assert all(len(each.question.names.finished) == 0 for each in silent[1:-1])
-    assert [each.kept_by for each in silent[-1].state.history][-1] == "validation"
+    # Where nothing is validated, nothing is asked about again.
+    _, silent = run(replace(FULL, false_discovery_rate=0.0), clients)
+    assert all(len(each.question.names.finished) == 0 for each in silent[1:])
 
 
 def test_words_are_estimated_by_the_validation_round_alone(clients):
@@ -269,33 +167,9 @@ def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
 
 
 def test_words_take_no_prefixs_place(clients):
-    for ranking in ("votes", "posterior"):
-        free = replace(FULL, ranking=ranking, front_loaded=False, local_epsilon=8.0)
-        _, done = run(free, clients)
-        _, crowded = run(replace(free, terminated_beyond_eta=False), clients)
-        kept = [s.num_kept for s in done[-1].state.history if s.kept_by in {"votes", "posterior"}]
-        shared = [s.num_kept for s in crowded[-1].state.history if s.kept_by == "votes"]
-        assert max(kept) > 25
-        assert all(number <= 25 for number in shared)
-        assert all(each.question.names.trie.width <= 25 for each in (*done[1:], *crowded[1:]))
-
-
-def test_free_words_need_as_many_votes_as_the_last_prefix():
-    protocol = AdaptiveTrieHH(**{**SMALL, **OFF, "eta_max": 3, "terminated_beyond_eta": True})
-    protocol = replace(protocol, clients_per_layer=10)
-    question = protocol.next_question(protocol.initialize())
-    votes = np.zeros(question.num_candidates, dtype=np.int64)
-    # Prefix 0 with four children, prefix 1 with a word; candidates are prefix * 7 + symbol.
-    votes[[1, 2, 3, 4]] = [9, 8, 5, 4]
-    votes[[END, 7 + END]] = [5, 4]
-    noise = Noise(
-        oracle=make_pure_oracle(protocol.oracle_spec, question.domain_size), num_reports=40
-    )
-    kept, threshold = protocol.keep(votes, noise, question)
-    assert kept.tolist() == [0, 1, 2, 3]
-    assert threshold == 5
-    kept, _ = replace(protocol, terminated_beyond_eta=False).keep(votes, noise, question)
-    assert len(kept) == 3
+    _, done = run(replace(FULL, front_loaded=False, local_epsilon=8.0), clients)
+    assert max(s.num_kept for s in done[-1].state.history if s.kept_by == "posterior") > 25
+    assert all(each.question.names.trie.width <= 25 for each in done[1:])
 
 
 @pytest.mark.parametrize("local_epsilon", [2.0, 4.0, 8.0, 12.0])
@@ -333,10 +207,7 @@ def test_the_eta_rule_is_monotone_in_the_clients_and_stays_within_its_bounds(
             {"alphabet": "ab", "eta_max": 3},
             {"alphabet": "ab", "eta_max": 1, "skip_free_layers": False},
             {"alphabet": "a", "eta_max": 2},
-            {"alphabet": "abc", "terminated_beyond_eta": False, "eta_max": 2},
-            {"ranking": "votes", "eta_max": 2},
-            {"ranking": "votes", "eta_max": 2, "passes": 2, "alphabet": "ab"},
-            {"ranking": "votes", "eta_max": 3, "alphabet": "abc", "terminated_beyond_eta": False},
+            {"front_loaded": False, "eta_max": 2},
             {"alphabet": "ab", "eta_max": 5, "depth": 9},
             {"false_discovery_rate": 0.0, "eta_max": 4, "alphabet": "abc"},
         ],
@@ -362,25 +233,11 @@ def test_domains_lie_between_the_planned_ones(clients, change):
     assert largest <= widest
 
 
-def test_votes_plan_no_more_than_the_papers_algorithm():
-    # Many symbols and layers: if the plan grew with every layer, this would be 10**23.
-    ours = AdaptiveTrieHH(ranking="votes", eta_max=1_000, clients_per_layer=100, least_cohort=1)
-    papers = LdpTrieHH(passes=1, clients_per_layer=100)
-    domains = [each.largest_domain for each in ours.plan.layers[:-1]]
-    assert domains == [each.largest_domain for each in papers.plan.layers]
-
-
 @every(
     ("change", "message"),
     [
-        ({"passes": 2}, r"Expected passes=1 with ranking='posterior', got passes=2; .*'votes'"),
-        (
-            {"participation": "every-round"},
-            r"Expected participation=one-round with ranking='posterior', got",
-        ),
-        ({"ranking": "vote"}, "did you mean 'votes'"),
-        ({"public_words": "scowl"}, "did you mean 'scowl70'"),
-        ({"public_context": 5}, "public_context <= 4, got"),
+        ({"passes": 2}, "passes"),
+        ({"participation": "every-round"}, "participation='one-round' of Adaptive TrieHH, whose"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),
@@ -392,10 +249,6 @@ def test_settings_that_make_no_sense_are_refused_in_one_line(change, message):
     with pytest.raises(InputError, match=message) as refused:
         replace(FULL, **change)
     assert "\n" not in str(refused.value)
-
-
-def test_votes_may_have_passes_and_reused_clients():
-    assert replace(FULL, ranking="votes", passes=2, participation="every-round").passes == 2
 
 
 def test_too_few_clients_for_the_layers_are_refused_with_their_number():

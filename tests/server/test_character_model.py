@@ -50,11 +50,11 @@ def test_large_alphabets_get_short_contexts():
     spelled = np.array([[5, 9], [9, 5]], dtype=np.uint16)
     assert contexts(spelled, 500).tolist() == [9, 5]
     assert contexts(spelled, 60_000).tolist() == [0, 0]
-    assert CharacterModel.new(60_000, learns=True, has_public=False).learned.shape == (1, 60_000)
+    assert CharacterModel.new(60_000, has_public=False).learned.shape == (1, 60_000)
 
 
 def test_what_is_learned_is_counted_where_it_was_seen():
-    model = CharacterModel.new(3, learns=True, has_public=False)
+    model = CharacterModel.new(3, has_public=False)
     held = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5]])
     numbers = np.array([number(A, B), number(A, B)])
     after = model.after(numbers, model.distributions(numbers, None), held)
@@ -62,9 +62,6 @@ def test_what_is_learned_is_counted_where_it_was_seen():
     expected[number(A, B)] = [0.1, 1.2, 0.7]
     np.testing.assert_allclose(after.learned, expected)
     assert not model.learned.any()
-    fixed = CharacterModel.new(3, learns=False, has_public=True)
-    distributions = fixed.distributions(numbers, public_distribution(["ab"], numbers))
-    assert fixed.after(numbers, distributions, held).learned.shape == (0, 3)
 
 
 def test_the_learned_distribution_is_smoothed_by_shorter_contexts_by_hand():
@@ -82,16 +79,10 @@ def test_the_learned_distribution_is_smoothed_by_shorter_contexts_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("learns", "has_public", "weights"),
-    [
-        (True, True, [0.1, 0.8, 0.1]),
-        (False, True, [1 / 9, 8 / 9, 0]),
-        (True, False, [0.9, 0, 0.1]),
-        (False, False, [1, 0, 0]),
-    ],
+    ("has_public", "weights"), [(True, [0.1, 0.8, 0.1]), (False, [0.9, 0, 0.1])]
 )
-def test_what_is_off_has_no_weight_and_gets_none(learns, has_public, weights):
-    model = CharacterModel.new(3, learns=learns, has_public=has_public)
+def test_without_public_words_these_have_no_weight_and_get_none(has_public, weights):
+    model = CharacterModel.new(3, has_public=has_public)
     np.testing.assert_allclose(model.weights, weights)
     numbers = np.arange(16)
     distributions = model.distributions(
@@ -104,23 +95,26 @@ def test_what_is_off_has_no_weight_and_gets_none(learns, has_public, weights):
 
 
 def test_a_step_of_expectation_maximisation_by_hand():
-    model = CharacterModel.new(3, learns=False, has_public=True)
+    model = CharacterModel.new(3, has_public=True)
     numbers = np.array([number(NONE, NONE)])
     distributions = model.distributions(numbers, public_distribution(["aba", "a", "b"], numbers))
     mixed = model.mixed(distributions)[0]
-    np.testing.assert_allclose(mixed, distributions[0][0] / 9 + distributions[1][0] * 8 / 9)
+    # Nothing is learned yet, so that the third is uniform, too.
+    uniform, public, learned = (each[0] for each in distributions)
+    np.testing.assert_allclose(learned, uniform)
+    np.testing.assert_allclose(mixed, uniform / 5 + public * 4 / 5)
     held = np.array([[0.2, 0.9, 0.4]])
-    of_uniform = sum(held[0, s] / 9 * distributions[0][0, s] / mixed[s] for s in range(3))
-    of_public = sum(held[0, s] * 8 / 9 * distributions[1][0, s] / mixed[s] for s in range(3))
-    assert of_uniform + of_public == pytest.approx(1.5)
+    of_uniform = sum(held[0, s] / 10 * uniform[s] / mixed[s] for s in range(3))
+    of_public = sum(held[0, s] * 4 / 5 * public[s] / mixed[s] for s in range(3))
+    assert 2 * of_uniform + of_public == pytest.approx(1.5)
     after = model.after(numbers, distributions, held).weights
-    np.testing.assert_allclose(after[:2], np.array([of_uniform, of_public]) / 1.5)
+    np.testing.assert_allclose(after, np.array([of_uniform, of_public, of_uniform]) / 1.5)
 
 
 def weights_after_layers(words, public, layers=6):
     """The weights after so many layers of which exactly the words' prefixes live."""
     alphabet = Alphabet.named("lower")
-    model = CharacterModel.new(alphabet.size, learns=False, has_public=True)
+    model = CharacterModel.new(alphabet.size, has_public=True)
     codes = alphabet.encode(sorted(words), width=layers + 1)
     for length in range(1, layers + 1):
         alive = codes[(codes[:, :length] != END).all(axis=1)]

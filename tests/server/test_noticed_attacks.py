@@ -22,13 +22,13 @@ from tests.asked_clients import answered
 
 # Clients hold fewer prefixes than they may contribute, so that honest children exceed no parent.
 SHARED = {
-    "alphabet": LETTERS, "clients_per_layer": 400, "depth": 6, "passes": 1, "eta_max": 25,
+    "alphabet": LETTERS, "clients_per_layer": 400, "depth": 6, "eta_max": 25,
     "max_items": 40, "local_epsilon": 6.0,
 }  # fmt: skip
 PROTOCOLS = [
-    LdpTrieHH(**SHARED),
-    LdpTrieHH(**SHARED, votes_per_client="one"),
-    AdaptiveTrieHH(**SHARED, known_words=named_list("none"), public_words="none"),
+    LdpTrieHH(**SHARED, passes=1),
+    LdpTrieHH(**SHARED, passes=1, votes_per_client="one"),
+    AdaptiveTrieHH(**SHARED, known_words=named_list("none")),
 ]
 FAKE_VOTES = 250
 ATTACKED = 4

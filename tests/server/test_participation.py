@@ -83,5 +83,7 @@ def test_protocols_whose_groups_mean_something_else_say_so(kind):
 
 
 def test_adaptive_triehh_has_its_posterior_from_clients_that_answer_once():
-    with pytest.raises(InputError, match="Expected participation=one-round with ranking='post"):
+    with pytest.raises(
+        InputError, match="participation='one-round' of Adaptive TrieHH, whose post"
+    ):
         fedhh.AdaptiveTrieHH(participation="every-round")

@@ -205,9 +205,7 @@ def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
     children = Children.after_votes(
         TriePosterior.before_any_vote(1), seen, np.full((1, 3), 0.3), length=1
     )
-    chosen = likeliest(
-        children, seen, num_short=2, most_kept=2, terminated_beyond_eta=True, validates=validates
-    )
+    chosen = likeliest(children, seen, num_short=2, most_kept=2, validates=validates)
     assert chosen.words.tolist() == [3 + place for place in found]
     least = 0.002 if validates else 0.5
     assert (chosen.posterior[3:] > least).tolist() == [place in found for place in range(2)]

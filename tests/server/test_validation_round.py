@@ -197,7 +197,6 @@ NOBODY = everybody_holds(["é"])
 TINY = {"alphabet": LETTERS, "depth": 4, "eta_max": 30, "max_items": 2, "local_epsilon": 5.0}
 TINY_PROTOCOLS = {
     "posterior": AdaptiveTrieHH(**TINY),
-    "votes": AdaptiveTrieHH(**TINY, ranking="votes"),
     "ldp-triehh": LdpTrieHH(**TINY, false_discovery_rate=RATE),
     "pem": Pem(
         **{name: TINY[name] for name in ("alphabet", "max_items")},

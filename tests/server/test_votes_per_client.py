@@ -65,9 +65,8 @@ def test_a_trie_of_clients_votes_ends_in_a_validation_round_of_them(population):
         depth=6,
         eta_max=25,
         max_items=6,
-        local_epsilon=6.0,
+        local_epsilon=8.0,
         known_words=named_list("none"),
-        public_words="none",
         votes_per_client="one",
     ).settle(num_clients=population.num_clients, seed=0)
     state = final_state(protocol, Recording(population))

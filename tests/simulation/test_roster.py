@@ -40,7 +40,6 @@ PROTOCOLS = {
         alphabet=LETTERS,
         depth=3,
         max_items=1,
-        public_words="none",
         known_words=named_list("none"),
     ),
     "sketch": fedhh.Sfp(alphabet=LETTERS, length=4, max_items=1),

@@ -180,9 +180,8 @@ def discoveries_table(
             the votes of that round alone. Where clients say one member of a padded set (SVIM,
             LDPMiner), of its holders.
         std_error: Standard error of that; it leaves out what holders leave unsaid.
-        z: How far above the noise its votes lie, see `protocol.Discoveries`; with
-            ``requery_words``, those of the validation round and of all layers after it became a
-            candidate.
+        z: How far above the noise its votes lie, see `protocol.Discoveries`; of Adaptive TrieHH
+            those of the validation round and of all layers after it became a candidate.
         is_significant: Whether ``z`` is above ``metrics.significance_z``.
         true_count: How often clients typed it.
         true_clients: How many clients hold it.

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Le
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
@@ -26,23 +25,19 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.adaptive import public_list
 from fedhh.server.adaptive.character_model import (
-    LONGEST_CONTEXT,
     CharacterModel,
     PublicPrior,
     contexts,
     public_prior,
 )
-from fedhh.server.adaptive.cohorts import AdaptiveCohorts, fitting_eta, share_noise
-from fedhh.server.adaptive.state import AdaptiveState
+from fedhh.server.adaptive.cohorts import cohort_sizes, fitting_eta, share_noise
 from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
 from fedhh.server.evidence import Evidence, Limits
-from fedhh.server.local_discovery import FalseDiscoveryRate
+from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
+from fedhh.server.local_discovery import FalseDiscoveryRate, ValidationShare
 from fedhh.server.noise import Noise, counted
-from fedhh.server.pruning import top_eta
 from fedhh.server.trie import EtaMax, LayerVotes, TrieState
-from fedhh.settings import AUTO, FromConfig, Passes
-from fedhh.validation import InputError
-from fedhh.words.alphabet import END
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, decided
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
@@ -54,100 +49,138 @@ _DOMAINS_TRIED = 12
 """Sizes of a round's domain that limits of its chances are taken from."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdaptiveTrieHH(AdaptiveCohorts):
-    """Settings of Adaptive TrieHH.
-
-    Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. What is
-    beyond it can be turned off one by one; without all of it, results are those of `LdpTrieHH`.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptiveState(TrieState):
+    """Where a run stands; see `TrieState`.
 
     Attributes:
-        passes: Tries built one after the other; 1 with a posterior, which would gain nothing.
+        belief: What is believed of the trie's last level.
+        model: Of the next symbol.
+        evidence: What clients said about found words who were asked after these were found.
+    """
+
+    belief: TriePosterior
+    model: CharacterModel
+    evidence: Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveTrieHH(LocalTrie):
+    """Settings of Adaptive TrieHH.
+
+    Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. A layer
+    keeps the prefixes that are likeliest to be held, by the votes of all layers so far. With a
+    validation round, all layers after the one that found a word ask about it, too.
+
+    Attributes:
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
-            whole population. With front-loaded cohorts, each layer has a size of its own.
+            whole population. Each layer that asks has a size of its own.
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
-            `cohorts.fitting_eta`.
-        terminated_beyond_eta: Words that end in a layer take no prefix's place.
-        requery_words: Ask about found words in all later layers too, so that more clients than the
-            validation round's say whether they are real; needs a posterior and a validation round.
-        public_words: What the prior of the next symbol is counted on: the public words of the
-            "language", "scowl70", which are English, or "none"; its mixture weight falls where it
-            does not fit. Needs a posterior.
-        public_context: By how many preceding symbols these are counted, at most.
-        known_words: See `CohortProtocol`; English by default, as the public words are.
-        language: Of the clients, by its code. Public words are "scowl70" in English; elsewhere they
-            are the known ones, or the language's own list if none are known.
-        ask_public_words: Ask about one in eight of the public words themselves in the first layer,
-            and about all of them in later ones if at least one in a hundred is held often enough
-            to be found; only where devices do not know them, and words are re-queried.
-        learn_symbols: Learn which symbols follow which from the layers' tallies; needs a posterior.
-        false_discovery_rate: See `LdpTrieHH`.
+            `cohorts.fitting_eta`. Words that end in a layer take no prefix's place.
+        front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
+            where chains repeat themselves; otherwise cohorts are alike, which amplifies more.
+        least_cohort: Fewest clients of a layer, and of the validation round; "auto" for the
+            cohorts that `LdpTrieHH` with its default settings would have, of the same clients,
+            alphabet and depth: then the central guarantee before the run is no weaker than its.
+            Without that limit (1), late layers are small and little amplified.
+        known_words: See `CohortProtocol`; English by default.
+        language: Of the clients, by its code. Its public words, which are "scowl70" in English, the
+            known ones elsewhere, or the language's own list if none are known, are a prior of the
+            next symbol, whose weight falls where it does not fit. Where devices do not know them,
+            and words are validated, the first layer asks about one in eight of them, and later ones
+            about all if at least one in a hundred is held often enough to be found.
+        false_discovery_rate: See `CohortProtocol`.
+        validation_share: See there; at least ``least_cohort`` clients.
     """
 
     name: ClassVar[str] = "adaptive-triehh"
     title: ClassVar[str] = "Adaptive TrieHH"
 
     eta_max: EtaMax | Literal["auto"] = AUTO  # type: ignore[assignment]
-    passes: Passes = 1
-    terminated_beyond_eta: bool = True
-    requery_words: bool = True
-    public_words: Literal["language", "scowl70", "none"] = "language"
-    public_context: Annotated[int, Ge(0), Le(LONGEST_CONTEXT)] = 4
+    front_loaded: bool = True
+    least_cohort: CountOrAuto = AUTO
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
         default_factory=lambda: named_list(SCOWL70)
     )
     language: Annotated[str, FromConfig("population.language")] = ENGLISH
-    ask_public_words: bool = True
-    learn_symbols: bool = True
     false_discovery_rate: FalseDiscoveryRate = 0.05
+    validation_share: ValidationShare = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_language(self.language)
-        if not self.has_posterior:
-            return
-        for setting, value, wanted in (
-            ("passes", self.passes, 1),
-            ("participation", self.participation, "one-round"),
-        ):
-            if value != wanted:
-                raise InputError(
-                    f"Expected {setting}={wanted} with ranking='posterior', got {setting}={value}; "
-                    "set ranking='votes' for others."
-                )
+        self.require_one_round("whose posterior takes layers to ask different clients")
+
+    @property
+    def num_cohorts(self) -> int:
+        """As many as symbols, however many layers decide, so that N says what is asked in all."""
+        return self.depth
 
     def resolve(self, num_clients: int) -> dict[str, Any]:
-        """Return ``eta_max`` first, see `cohorts.fitting_eta`."""
-        if self.eta_max != AUTO:
-            return super().resolve(num_clients)
-        asked = num_clients
-        if self.clients_per_layer != AUTO:
-            asked = min(asked, self.cohort_clients * self.depth)
-        eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
-        return {"eta_max": eta_max}
+        """Return ``eta_max`` first, see `cohorts.fitting_eta`, and ``least_cohort`` next.
 
-    def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
-    ) -> tuple[npt.NDArray[np.int64], int]:
-        """Return which candidates a layer keeps by votes; words may be kept besides the best."""
-        if not self.terminated_beyond_eta:
-            return super().keep(votes, noise, question)
-        numbers = np.arange(len(votes))
-        is_word = (numbers >= question.names.num_extensions) | (
-            numbers % question.names.trie.alphabet_size == END
+        If there are too many layers for cohorts as large as those of `LdpTrieHH`, all are alike.
+        """
+        if self.eta_max == AUTO:
+            asked = num_clients
+            if self.clients_per_layer != AUTO:
+                asked = min(asked, self.cohort_clients * self.depth)
+            eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
+            return {"eta_max": eta_max}
+        if self.least_cohort == AUTO:
+            return {"least_cohort": self._fitting_cohort(num_clients)}
+        return super().resolve(num_clients)
+
+    def _fitting_cohort(self, num_clients: int) -> int:
+        """Return N of `LdpTrieHH` with its default settings, or less if more layers share it."""
+        share = self.validation_share if self.validates else 0
+        cohorts, layers = self.num_cohorts, self.rounds_per_pass
+        asked, size = num_clients, int(num_clients * (1 - share)) // cohorts
+        if self.clients_per_layer != AUTO:
+            size = self.cohort_clients
+            asked = min(asked, int(size * cohorts / (1 - share)))
+        papers = LdpTrieHH(alphabet=self.alphabet, depth=self.depth)
+        # If all cohorts are alike, with the validation round's share of the clients, or with less.
+        alike = min(size * cohorts // layers, (asked - cohorts) // (layers + self.validates))
+        return max(1, min(asked // papers.num_cohorts, alike))
+
+    def kept_back(self, num_clients: int) -> float:
+        """Return the validation round's clients of all; no fewer than any layer's."""
+        share = super().kept_back(num_clients)
+        return max(share, self._fewest_asked) if self.validates else share
+
+    @property
+    def num_validation_clients(self) -> int:
+        """As in `CohortProtocol`, and no fewer than any layer's."""
+        return max(super().num_validation_clients, self._fewest_asked)
+
+    @property
+    def fewest_validated(self) -> int:
+        """As many as the fewest candidates of a layer: no domain is smaller than a layer's."""
+        return self.symbols.size
+
+    def cohort_size(self, pass_index: int, layer: int) -> int:
+        return self._cohort_sizes[layer - self._first_layer]
+
+    @property
+    def _fewest_asked(self) -> int:
+        return decided(self.least_cohort, "least_cohort")
+
+    @cached_property
+    def _first_layer(self) -> int:
+        return self.initial()[0].length
+
+    @cached_property
+    def _cohort_sizes(self) -> tuple[int, ...]:
+        total = self.cohort_clients * self.num_cohorts
+        least = self._fewest_asked
+        return cohort_sizes(
+            self.rounds_per_pass, total, front_loaded=self.front_loaded, least=least
         )
-        prefixes = numbers[~is_word]
-        kept, threshold = top_eta(votes[prefixes], self.most_kept, ties=self.ties)
-        words = numbers[is_word & (votes >= threshold)]
-        return np.sort(np.concatenate([prefixes[kept], words])), threshold
 
     def begin(self) -> TrieState:
         state = super().begin()
-        if not self.has_posterior:
-            return state
-        model = CharacterModel.new(
-            self.symbols.size, learns=self.learn_symbols, has_public=bool(self._public_list.words)
-        )
+        model = CharacterModel.new(self.symbols.size, has_public=bool(self._public_list.words))
         return AdaptiveState(
             **vars(state),
             belief=TriePosterior.before_any_vote(state.trie.width),
@@ -157,7 +190,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> VoteQuestion | None:
         question = super().ask(planned, run)
-        if question is None or not (self.has_posterior and self._carries):
+        if question is None or not self.validates:
             return question
         asked = [question.names.finished, run.found.codes]
         if planned.layer == self._first_layer:
@@ -172,9 +205,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         question: VoteQuestion,
         aggregate: Aggregate,
     ) -> Heard[TrieState]:
-        if not self.has_posterior:
-            return super().hear(planned, run, question, aggregate)
-        state = self._belief(run)
+        state = self._own(run.own)
         layer = LayerVotes.of(question, aggregate)
         noise, every = layer.noise, layer.votes
         votes = every[: question.names.num_extensions + len(state.finished)]
@@ -191,11 +222,10 @@ class AdaptiveTrieHH(AdaptiveCohorts):
             seen,
             num_short=len(state.finished),
             most_kept=self.most_kept,
-            terminated_beyond_eta=self.terminated_beyond_eta,
             validates=self.validates,
         )
         evidence = state.evidence
-        if self._carries:
+        if self.validates:
             carried = every[len(votes) : len(votes) + len(run.found.codes)]
             evidence = evidence.with_votes(
                 noise,
@@ -204,54 +234,40 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 limits=self.limits,
                 planned=self.most_reports(planned),
             )
-        kept = chosen.prefixes
         found = self._new_candidates(run, layer, chosen.words)
-        trie = question.names.trie.extend(kept)
-        is_over = question.layer == self.depth or trie.width == 0
         evidence = evidence.and_nothing(len(found.codes))
-        if is_over and self.limits is not None:
+        if not len(chosen.prefixes) and self.limits is not None:
             # What ends a pass before its last layer may be votes for the words.
             for each in self.plan.layers:
                 if each.layer > question.layer and not each.validates:
                     evidence = evidence.without_round(self.limits, self.most_reports(each))
-        words = chosen.words[chosen.words < question.names.num_extensions]
-        extensions = np.union1d(kept, words)
-        shares, exceeding = layer.compared(state, extensions)
-        survived = votes[np.concatenate([kept, chosen.words])]
-        return Heard(
-            own=replace(
-                state,
-                # Behind the last layer no round asks.
-                layer=self.depth + 1 if is_over else question.layer + 1,
-                trie=trie,
-                finished=state.finished[:0],
-                shares=shares,
-                belief=children.posterior(kept),
-                model=state.model.after(numbers, distributions, children.held.reshape(-1, size)),
-                evidence=evidence,
-            ),
-            decision=Decision(
-                num_candidates=question.num_candidates,
-                num_kept=len(kept) + len(found.codes),
-                threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
-                noise_std=noise.std,
-                kept_by="posterior",
-                num_exceeding=exceeding,
-            ),
-            found=found,
-            kept=None if is_over else trie.levels[-1],
-            posterior=chosen.posterior,
+        kept = np.sort(np.concatenate([chosen.prefixes, chosen.words]))
+        survived = votes[kept]
+        decision = Decision(
+            num_candidates=question.num_candidates,
+            num_kept=len(chosen.prefixes) + len(found.codes),
+            threshold=int(survived.min()) if len(survived) else int(votes.max()) + 1,
+            noise_std=noise.std,
+            kept_by="posterior",
         )
+        heard = self.extended(
+            run,
+            layer,
+            kept,
+            found,
+            decision,
+            belief=children.posterior(chosen.prefixes),
+            model=state.model.after(numbers, distributions, children.held.reshape(-1, size)),
+            evidence=evidence,
+        )
+        return replace(heard, posterior=chosen.posterior)
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
-        if not (self.has_posterior and self._carries):
-            return None
-        assert isinstance(own, AdaptiveState)
-        return own.evidence
+        return self._own(own).evidence
 
     @property
     def limits(self) -> Limits | None:
-        return self._limits if self.has_posterior and self._carries else None
+        return self._limits if self.validates else None
 
     @cached_property
     def _limits(self) -> Limits:
@@ -266,9 +282,9 @@ class AdaptiveTrieHH(AdaptiveCohorts):
                 oracles.append(votes)
         return Limits.of(oracles)
 
-    def _belief(self, run: RunState[TrieState]) -> AdaptiveState:
-        assert isinstance(run.own, AdaptiveState)
-        return run.own
+    def _own(self, own: TrieState) -> AdaptiveState:
+        assert isinstance(own, AdaptiveState)
+        return own
 
     def _new_candidates(
         self, run: RunState[TrieState], layer: LayerVotes, words: npt.NDArray[np.int64]
@@ -302,8 +318,7 @@ class AdaptiveTrieHH(AdaptiveCohorts):
     def _listed(self) -> Codes:
         width = self.depth + 1
         public = self._public_list
-        asks = self.ask_public_words and public.words and public != self.known_words
-        if not (asks and self.has_posterior and self._carries):
+        if not (self.validates and public.words) or public == self.known_words:
             return np.zeros((0, width), dtype=np.uint16)
         return public_list.listed_words(public.words, self.symbols, width)
 
@@ -325,8 +340,6 @@ class AdaptiveTrieHH(AdaptiveCohorts):
 
     def domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""
-        if not self.has_posterior:
-            return super().domains()
         trie, finished = self.initial()
         size = self.symbols.size
         most = trie.width * size + len(finished)
@@ -334,33 +347,25 @@ class AdaptiveTrieHH(AdaptiveCohorts):
         domains = [(trie.length, first, first)]
         words = trie.width + len(finished) + len(self._listed)
         for layer in range(trie.length + 1, self.depth + 1):
-            carried = words if self._carries else 0
+            carried = words if self.validates else 0
             domains.append((layer, size + 1, self.most_kept * size + carried + 1))
             words += self.most_kept
         return domains
 
     @property
     def most_found(self) -> int:
-        if not self.has_posterior:
-            return super().most_found
         trie, finished = self.initial()
         first = trie.width + len(finished) + len(self._listed)
         return first + (self.rounds_per_pass - 1) * self.most_kept
-
-    @property
-    def _carries(self) -> bool:
-        return self.requery_words and self.validates
 
     @cached_property
     def _public(self) -> PublicPrior | None:
         if not self._public_list.words:
             return None
-        return public_prior(self._public_list.words, self.symbols, self.public_context)
+        return public_prior(self._public_list.words, self.symbols)
 
     @property
     def _public_list(self) -> KnownWords:
-        if self.public_words != "language":
-            return named_list(self.public_words)
         own = self.known_words
         if own.language == self.language != ENGLISH:
             return own

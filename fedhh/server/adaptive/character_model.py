@@ -28,7 +28,7 @@ _LEAST_SHARE = 0.02
 """Of the uniform part of a mixture: no symbol is ever ruled out."""
 
 LONGEST_CONTEXT = 4
-"""More preceding symbols say less of words that are not public."""
+"""Preceding symbols that public words are counted by; more say less of words not public."""
 
 _LONGEST = 25
 """Symbols of a known word that are counted."""
@@ -76,8 +76,7 @@ class CharacterModel:
     the wrong language, has the minimal weight after a layer.
 
     Attributes:
-        learned: ``((A + 1)**k, A) float64``: probable children seen so far, by context; with no
-            rows if nothing is learned.
+        learned: ``((A + 1)**k, A) float64``: probable children seen so far, by context.
         weights: ``(3,) float64``: of the three, summing to one.
     """
 
@@ -85,11 +84,11 @@ class CharacterModel:
     weights: _Floats
 
     @classmethod
-    def new(cls, alphabet_size: int, *, learns: bool, has_public: bool) -> CharacterModel:
+    def new(cls, alphabet_size: int, *, has_public: bool) -> CharacterModel:
         """Return the model before the first layer."""
-        rows = (alphabet_size + 1) ** context_length(alphabet_size) if learns else 0
-        weights = np.array([0.1 + 0.8 * (not has_public), 0.8 * has_public, 0.1 * learns])
-        return cls(learned=np.zeros((rows, alphabet_size)), weights=weights / weights.sum())
+        rows = (alphabet_size + 1) ** context_length(alphabet_size)
+        weights = np.array([0.1, 0.8, 0.1] if has_public else [0.9, 0.0, 0.1])
+        return cls(learned=np.zeros((rows, alphabet_size)), weights=weights)
 
     def distributions(
         self, numbers: npt.NDArray[np.int64], public: _Floats | None
@@ -105,7 +104,7 @@ class CharacterModel:
         return [
             uniform,
             uniform if public is None else public,
-            _smoothed(self.learned, numbers, _LEARNED_WEIGHT) if len(self.learned) else uniform,
+            _smoothed(self.learned, numbers, _LEARNED_WEIGHT),
         ]
 
     def mixed(self, distributions: list[_Floats]) -> _Floats:
@@ -138,10 +137,8 @@ class CharacterModel:
             return self
         least = np.where(self.weights > 0, _LEAST_SHARE, 0.0)
         weights = np.maximum(shares / shares.sum(), least)
-        learned = self.learned
-        if len(learned):
-            learned = learned.copy()
-            np.add.at(learned, numbers, held)
+        learned = self.learned.copy()
+        np.add.at(learned, numbers, held)
         return CharacterModel(learned=learned, weights=weights / weights.sum())
 
 
@@ -175,7 +172,9 @@ class PublicPrior:
     counts: tuple[npt.NDArray[np.float32], ...]
 
     @classmethod
-    def counted(cls, words: Iterable[str], alphabet: Alphabet, *, context: int) -> PublicPrior:
+    def counted(
+        cls, words: Iterable[str], alphabet: Alphabet, *, context: int = LONGEST_CONTEXT
+    ) -> PublicPrior:
         """Return the counts of words, by up to ``context`` preceding symbols.
 
         Words with a symbol that the alphabet lacks are left out.
@@ -226,6 +225,6 @@ class PublicPrior:
 
 
 @functools.lru_cache(maxsize=4)
-def public_prior(words: frozenset[str], alphabet: Alphabet, context: int) -> PublicPrior:
+def public_prior(words: frozenset[str], alphabet: Alphabet) -> PublicPrior:
     """Return `PublicPrior.counted`, counted once."""
-    return PublicPrior.counted(words, alphabet, context=context)
+    return PublicPrior.counted(words, alphabet)

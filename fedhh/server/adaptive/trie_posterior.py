@@ -245,17 +245,17 @@ def likeliest(
     *,
     num_short: int,
     most_kept: int,
-    terminated_beyond_eta: bool,
     validates: bool,
 ) -> Likeliest:
     """Return the prefixes that a layer keeps and the words that it finds.
+
+    A word that ends takes no prefix's place.
 
     Args:
         children: The extensions of the layer's prefixes.
         seen: The evidence for those, and for the short words after them.
         num_short: Words that ended before the first layer, and are candidates of it.
         most_kept: Most prefixes to keep.
-        terminated_beyond_eta: Whether words take no prefix's place.
         validates: Whether a last cohort says which words are real.
     """
     least = _CREDIBLE if validates else _LIKELY
@@ -274,13 +274,6 @@ def likeliest(
     posterior[rough] = worth
     posterior[ended] = children.held[ended]
     order = np.argsort(-worth, kind="stable")
-    if not terminated_beyond_eta:
-        worth_of_words = children.worth(words)
-        posterior[words] = worth_of_words
-        best = np.sort(np.concatenate([worth, worth_of_words]))[::-1]
-        last = best[min(most_kept, len(best)) - 1] if len(best) else 0.0
-        words = words[worth_of_words >= last]
-        order = order[worth[order] >= last]
     order = order[:most_kept]
     short = len(children.held) + np.arange(num_short)
     if num_short:

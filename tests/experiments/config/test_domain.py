@@ -27,7 +27,7 @@ from fedhh.experiments.sweep.sweep import sweep
 from fedhh.validation import InputError
 
 SMALL = (
-    "population.known=none", "execution.workers=0", "protocol.passes=1", "protocol.depth=4",
+    "population.known=none", "execution.workers=0", "protocol.depth=4",
     "protocol.eta_max=20", "protocol.clients_per_layer=auto", "baseline=none",
 )  # fmt: skip
 

@@ -72,7 +72,7 @@ def test_a_small_result_says_how_faithful_it_is(fidelity, change, simulation):
 def test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files(tmp_path):
     settings = [
         f'population.alphabet="{LETTERS}"', "protocol.clients_per_layer=100", "protocol.depth=3",
-        "protocol.passes=1", "simulation.fidelity=exact-tally", "simulation.drawn_clients=25",
+        "simulation.fidelity=exact-tally", "simulation.drawn_clients=25",
     ]  # fmt: skip
     config = change_config(Config(), settings, "test")
     config, result = run_config(config, small_population(400))
@@ -149,7 +149,7 @@ def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
 
 @pytest.mark.slow("::test_few_clients_that_are_drawn_are_said_in_the_result_and_its_files")
 def test_a_configuration_chooses_the_fidelity_and_its_files_say_it(tmp_path):
-    settings = ["protocol.clients_per_layer=500", "protocol.depth=4", "protocol.passes=1",
+    settings = ["protocol.clients_per_layer=500", "protocol.depth=4",
                 "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"]  # fmt: skip
     population = VirtualPopulation("chat", 4_000, seed=0, counted_clients=500)
     config, result = run_config(change_config(Config(), settings, "test"), population)

@@ -11,7 +11,6 @@ from fedhh.experiments.config.population import (
     population_model,
 )
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.validation import InputError
 from fedhh.words.known_words import named_list
 from fedhh.words.languages import check_language
@@ -54,7 +53,6 @@ def test_the_prior_follows_the_language():
     assert protocol.known_words is named_list("de")
     assert protocol._public_list is named_list("de")
     assert build_protocol(parsed())._public_list is named_list("scowl70")
-    assert AdaptiveTrieHH(public_words="none")._public_list.words == frozenset()
 
 
 def test_a_language_that_wordfreq_lacks_is_refused():

@@ -217,7 +217,7 @@ def test_a_run_without_a_randomizer_has_no_bound_in_the_short_table():
     config = load_config(
         settings=[
             f"population.alphabet={LETTERS}", "protocol.clients_per_layer=auto",
-            "protocol.depth=4", "protocol.passes=1", "protocol.oracle=none", "baseline=none",
+            "protocol.depth=4", "protocol.oracle=none", "baseline=none",
             "execution.workers=0",
         ]
     )  # fmt: skip

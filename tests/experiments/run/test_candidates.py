@@ -28,7 +28,7 @@ POPULATION = small_population(3_000)
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=2, eta_max=20, max_items=2)
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,
-    known_words=named_list("none"), ask_public_words=False,
+    known_words=named_list("none"),
 )  # fmt: skip
 PEM = Pem(alphabet=LETTERS, length=5, keep=20, clients_per_layer=700)
 PROTOCOLS: list[AnyProtocol] = [PEM, LDP, ADAPTIVE, TrieHH(alphabet=LETTERS, depth=5)]

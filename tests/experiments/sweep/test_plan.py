@@ -239,11 +239,11 @@ def test_a_file_of_clients_takes_the_place_of_all_populations(tmp_path: Path):
 
 
 SLOW = {
-    "adaptive-triehh", "epsilon-n", "field", "field-central", "field-published", "field-quick",
+    "epsilon-n", "field", "field-central", "field-published", "field-quick",
     "gboard-figure1", "languages", "small-populations", "trust-models", "user-level",
 }  # fmt: skip
 """Built-in sweeps of many words, many cells or many searches."""
-SLOW_ANYWAY = {"adaptive-triehh", "epsilon-n", "gboard-figure1"}
+SLOW_ANYWAY = {"epsilon-n", "gboard-figure1"}
 """Those of which a single cell has many words."""
 
 
