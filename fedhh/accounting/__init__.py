@@ -5,7 +5,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
-* item level: `shuffle_epsilon`, `shuffle_delta`; how tight: `subset_selection_lower_bound`
+* item level: `shuffle_epsilon`, `shuffle_delta`
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * approximate k-anonymity: `anonymity`
@@ -44,10 +44,6 @@ from fedhh.accounting.bounds.selection import (
     subset_selection_blanket,
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
-from fedhh.accounting.bounds.tightness import (
-    ShuffleLowerBound,
-    subset_selection_lower_bound,
-)
 from fedhh.accounting.colluding_runs import account_with_colluders
 from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.empirical_epsilon import (
@@ -83,7 +79,7 @@ __all__ = [
     "BOUNDS", "AnonymityGuarantee", "AuditResult", "Blanket", "Clones", "Clones2023", "Collusion",
     "Guarantee", "LayerAnonymity", "LayerRecord", "LayeredPlan", "NotApplicable", "PlanAccount",
     "Precision", "PrivacyReport", "Selection", "ShuffleAccount", "ShuffleBound",
-    "ShuffleLowerBound", "StatedBound", "TrieHHParameters", "Use", "UserAccount",
+    "StatedBound", "TrieHHParameters", "Use", "UserAccount",
     "UserLevelEpsilon", "account", "account_anonymity", "account_local", "account_plan",
     "account_shuffle", "account_triehh", "account_trusted_aggregator", "account_user",
     "account_with_colluders", "anonymity", "audit_epsilon", "audit_oracle", "central_before_run",
@@ -92,6 +88,6 @@ __all__ = [
     "largest_release_chances", "local_epsilon_of_plan", "local_item_epsilon",
     "local_user_epsilon", "missing_mass_lower_bound", "paper_subset_size",
     "probability_surfacing", "shuffle_bound", "shuffle_delta", "shuffle_epsilon",
-    "subset_selection_blanket", "subset_selection_lower_bound", "triehh_epsilon",
+    "subset_selection_blanket", "triehh_epsilon",
     "triehh_parameters", "user_level_epsilon",
 ]  # fmt: skip

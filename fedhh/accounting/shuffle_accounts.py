@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from fedhh.accounting.bounds.blanket import Blanket
@@ -14,8 +13,6 @@ from fedhh.accounting.bounds.clones import (
     Clones2023,
     SelectionClones2023,
 )
-from fedhh.accounting.bounds.selection import paper_subset_size
-from fedhh.accounting.bounds.tightness import subset_selection_lower_bound
 from fedhh.accounting.collusion import Collusion, honest_part_of
 from fedhh.accounting.guarantees import SWAP, NotApplicable, or_none
 from fedhh.accounting.shuffling import shuffle_epsilon
@@ -100,19 +97,6 @@ class ShuffleAccount:
     domain_size: int | None
     bounds: Mapping[str, StatedBound]
 
-    @cached_property
-    def epsilon_at_least(self) -> float | None:
-        """Lower bound on the true epsilon, by an attack on Subset Selection; None without one."""
-        if self.domain_size is None:
-            return None
-        lower = subset_selection_lower_bound(
-            local_epsilon=self.local_epsilon,
-            num_reports=self.honest_reports,
-            domain_size=self.domain_size,
-            subset_size=paper_subset_size(self.local_epsilon, self.domain_size),
-        )
-        return None if isinstance(lower, NotApplicable) else lower.epsilon(self.delta)
-
     def to_dict(self) -> dict[str, Any]:
         content = {
             "unit": "item",
@@ -125,7 +109,6 @@ class ShuffleAccount:
         }
         if self.domain_size is not None:
             content["domain_size"] = self.domain_size
-            content["true_epsilon_at_least"] = self.epsilon_at_least
         return content
 
 

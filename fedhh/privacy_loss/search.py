@@ -38,27 +38,13 @@ def smallest_epsilon(
         lower = _SMALLEST_EPSILON
         if delta_at(lower) <= delta:
             return lower
-    return _crossing(delta_at, delta=delta, low=lower, high=upper, precision=precision)[1]
-
-
-def largest_epsilon_above(
-    delta_at: Callable[[float], float], *, delta: float, upper: float
-) -> float:
-    """Return an epsilon with ``delta_at(epsilon) > delta``, hardly below the largest.
-
-    The twin of `smallest_epsilon` for lower bounds: a mechanism whose delta is at least
-    ``delta_at`` is not (epsilon, delta)-private at the returned value. 0.0 says nothing.
-    """
-    low = _SMALLEST_EPSILON
-    if delta_at(low) <= delta:
-        return 0.0
-    return _crossing(delta_at, delta=delta, low=low, high=upper, precision=_PRECISION)[0]
+    return _crossing(delta_at, delta=delta, low=lower, high=upper, precision=precision)
 
 
 def _crossing(
     delta_at: Callable[[float], float], *, delta: float, low: float, high: float, precision: float
-) -> tuple[float, float]:
-    """Return an epsilon above whose delta is above a target, and one close to it with no more.
+) -> float:
+    """Return an epsilon with at most a delta, close to one with more.
 
     Chandrupatla's method (1997) on the logarithms: inverse quadratic steps where they are safe,
     halving elsewhere. scipy.optimize has the like, and takes a fourth of a second to load.
@@ -67,7 +53,7 @@ def _crossing(
         delta_at: Falls from ``low``, where it is above the target, to ``high``.
         delta: The target.
         low: Above 0.
-        high: Returned twice if it misses the target.
+        high: Returned if it misses the target.
         precision: As in `smallest_epsilon`.
     """
     log_delta = math.log(delta)
@@ -80,7 +66,7 @@ def _crossing(
     x, y = math.log(high), math.log(low)
     at_x = log_ratio(high)
     if at_x > 0:
-        return high, high
+        return high
     at_y = log_ratio(low)
     part = 0.5
     while True:
@@ -94,10 +80,9 @@ def _crossing(
         best = x if abs(at_x) < abs(at_y) else y
         smallest_part = precision * max(1.0, abs(best)) / 2 / abs(y - x)
         if smallest_part >= 0.5:
-            # Ends that nothing took the place of are returned to the last bit.
-            given = {math.log(high): high, math.log(low): low}
-            ends = tuple(given.get(each, math.exp(each)) for each in (x, y))
-            return (ends[0], ends[1]) if at_x > 0 else (ends[1], ends[0])
+            # An end that nothing took the place of is returned to the last bit.
+            at_most = y if at_x > 0 else x
+            return high if at_most == math.log(high) else math.exp(at_most)
         place, height = (x - y) / (z - y), (at_x - at_y) / (at_z - at_y)
         part = 0.5
         if height**2 < place and (1 - height) ** 2 < 1 - place:

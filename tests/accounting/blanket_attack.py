@@ -17,7 +17,6 @@ import numpy as np
 
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
-from fedhh.accounting.guarantees import NotApplicable
 from fedhh.privacy_loss.binomial import (
     Floats,
     Lattice,
@@ -26,7 +25,7 @@ from fedhh.privacy_loss.binomial import (
     lower_tail,
     upper_tail,
 )
-from fedhh.privacy_loss.search import largest_epsilon_above
+from tests.accounting.largest_epsilon import largest_epsilon_above
 
 _TOLERANCE = 5e-5
 
@@ -170,20 +169,15 @@ def _bin_masses(edges: Floats, trials: int) -> Floats:
 
 def subset_selection_lower_bound(
     *, local_epsilon: float, num_reports: int, domain_size: int, subset_size: int
-) -> ShuffleLowerBound | NotApplicable:
+) -> ShuffleLowerBound:
     """Return a lower bound on what shuffled Subset Selection really reveals.
 
     The data: all other clients hold one third value, and the multiset of reports is published.
     No valid upper bound can be below it.
-
-    Returns:
-        NotApplicable for a domain of two values, which has no third.
     """
     distribution = Selection(
         local_epsilon=local_epsilon, domain_size=domain_size, subset_size=subset_size
     )
-    if domain_size < 3:
-        return NotApplicable("a domain of two values has no third value for the others to hold")
     growth, blanket = math.exp(local_epsilon), distribution.blanket
     return ShuffleLowerBound(
         local_epsilon=local_epsilon,

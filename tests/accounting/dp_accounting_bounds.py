@@ -32,8 +32,9 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, curve
 from fedhh.accounting.bounds.pure_composition import whole_multiples
-from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon
+from fedhh.privacy_loss.search import smallest_epsilon
 from tests.accounting.dominated_losses import dominated_losses
+from tests.accounting.largest_epsilon import largest_epsilon_above
 
 SMALLEST_DELTA = 1e-10
 MOST_LOSSES = 100_000

@@ -27,12 +27,11 @@ from fedhh.accounting import (
     shuffle_delta,
     shuffle_epsilon,
     subset_selection_blanket,
-    subset_selection_lower_bound,
 )
-from fedhh.accounting.bounds import tightness
 from fedhh.accounting.bounds.selection import worst_blankets
 from fedhh.oracles import SubsetSelection
 from fedhh.validation import InputError
+from tests.accounting.blanket_attack import ShuffleLowerBound, subset_selection_lower_bound
 from tests.every import every
 from tests.thinned import thinned
 
@@ -98,7 +97,7 @@ def test_lower_bounds_are_close_to_an_independent_reference_and_below_the_blanke
     }
     # Below the blanket bound itself: given T, all other reports enter by their mean.
     bound = blanket(local_epsilon, n)
-    jensen = tightness.ShuffleLowerBound(
+    jensen = ShuffleLowerBound(
         local_epsilon=local_epsilon,
         num_reports=n,
         one=bound.one,
@@ -296,12 +295,6 @@ def test_other_wrong_input_is_named():
     for wrong in (-0.1, math.nan, math.inf):
         with pytest.raises(InputError, match="Expected 0 <= epsilon < inf"):
             Clones(local_epsilon=1.0, num_reports=10).delta(wrong)
-    assert isinstance(
-        subset_selection_lower_bound(
-            local_epsilon=1.0, num_reports=10, domain_size=2, subset_size=1
-        ),
-        NotApplicable,
-    )
 
 
 @pytest.mark.slow("::test_a_dominating_blanket_is_above_each_of_several")

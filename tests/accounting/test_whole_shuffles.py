@@ -11,9 +11,9 @@ from fedhh.accounting import (
     Clones,
     Clones2023,
     subset_selection_blanket,
-    subset_selection_lower_bound,
 )
 from fedhh.accounting.bounds.clones import SelectionClones2023
+from tests.accounting.blanket_attack import subset_selection_lower_bound
 from tests.accounting.brute_force import deltas_given, subset_selection_distribution, worst_deltas
 from tests.every import every
 from tests.thinned import thinned

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from fedhh.privacy_loss.search import largest_epsilon_above, smallest_epsilon, smallest_true
+from fedhh.privacy_loss.search import smallest_epsilon, smallest_true
+from tests.accounting.largest_epsilon import largest_epsilon_above
 from tests.every import every
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,9 +117,6 @@ def _bounds(found: ShuffleAccount) -> Iterator[Part]:
         epsilon, notes = bound["epsilon"], (stated.source, stated.note, bound["reason"])
         text = "not applicable" if epsilon is None else round_up(epsilon)
         rows.append((key.replace("_", " "), text, "; ".join(each for each in notes if each)))
-    if found.epsilon_at_least is not None:
-        known = math.floor(found.epsilon_at_least * 1e6) / 1e6
-        rows.append(("true value, at least", f"{known:.7g}", "an attack"))
     yield TextTable(
         title=f"central epsilon at delta {found.bounds['clones'].delta:g}, item level, swap",
         columns=("bound", "epsilon", "source"),
