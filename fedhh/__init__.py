@@ -20,9 +20,9 @@ of it; everything else may change in any release:
 * `fedhh.longitudinal.pipeline.audits`: the same of a pipeline's devices and of logs
 * `fedhh.experiments.run.audit_verdict`: a lower bound from a randomizer's reports
 * `fedhh.oracles`: local randomizers with their estimators
-* `fedhh.oracles.comparison`: noise, size and work of all oracles, and which to use
+* `fedhh.oracles.compare`: noise, size and work of all oracles, and which to use
 * `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it
-* `fedhh.oracles.post_processing`: estimates made consistent by the server
+* `fedhh.oracles.consistency`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.questions.question`: what a protocol asks, and what comes back
 * `fedhh.clients.populations.population`: what a population implements

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.questions.choice import Attack, OneTyped, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.oracles.bloom import BitResponse
 from tests.every import every
 
 

@@ -11,7 +11,7 @@ from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from fedhh.experiments.study.parts import Part
-    from fedhh.oracles.comparison import OracleComparison, OracleFacts
+    from fedhh.oracles.compare import OracleComparison, OracleFacts
 
 _SHORT = 1e6
 
@@ -34,7 +34,7 @@ def compare(
     Example: fedhh oracles compare --local-epsilon 4 --domain-size 10000 --figure oracles.png
     """
     from fedhh.cli.text_tables import print_result
-    from fedhh.oracles.comparison import compare_oracles
+    from fedhh.oracles.compare import compare_oracles
 
     found = compare_oracles(epsilon=local_epsilon, domain_size=domain_size)
     if figure is not None:

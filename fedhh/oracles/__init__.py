@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fedhh.oracles.base import FrequencyOracle
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import FrequencyOracle, PureOracle
 from fedhh.oracles.registry import (
     ORACLES,
     OracleSpec,
@@ -17,18 +16,20 @@ from fedhh.oracles.registry import (
 )
 
 if TYPE_CHECKING:
+    from fedhh.oracles.bits import (
+        DBitFlip,
+        OptimizedUnaryEncoding,
+        SymmetricUnaryEncoding,
+    )
+    from fedhh.oracles.codes import HadamardResponse, ProjectiveGeometryResponse
     from fedhh.oracles.count_mean_sketch import CountMeanSketch
-    from fedhh.oracles.d_bit_flip import DBitFlip
-    from fedhh.oracles.hadamard_response import HadamardResponse
     from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
     from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
     from fedhh.oracles.histogram_encoding import SummedHistogramEncoding, ThresholdHistogramEncoding
     from fedhh.oracles.local_hashing import BinaryLocalHashing, OptimizedLocalHashing
-    from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
-    from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
     from fedhh.oracles.sketch import SketchOracle
     from fedhh.oracles.subset_selection import SubsetSelection
-    from fedhh.oracles.unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
+    from fedhh.oracles.values import GeneralizedRandomizedResponse, Identity
 
 __all__ = [
     "ORACLES",

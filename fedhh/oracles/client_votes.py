@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedhh.oracles.base import Reports, Tally, Values
-from fedhh.oracles.families import PureOracle, PureVotes
+from fedhh.oracles.base import PureOracle, PureVotes, Reports, Tally, Values
 from fedhh.validation import InputError, require_at_least
 
 VotesPerClient = Literal["one", "all"]

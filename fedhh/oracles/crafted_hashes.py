@@ -13,13 +13,12 @@ import numpy as np
 
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Reports, Tally, Values
+from fedhh.oracles.codes import HadamardResponse, ProjectiveGeometryResponse
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.crafted_reports import CraftedReports, Oracle, bits_with, in_turn
-from fedhh.oracles.hadamard_response import HadamardResponse
 from fedhh.oracles.hadamard_sketches import HadamardSketch
 from fedhh.oracles.hashed_response import HashedResponseOracle
 from fedhh.oracles.local_hashing import LocalHashing
-from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
 
 HASH_FUNCTIONS = 1000
 """Hash functions that a fake client of local hashing tries for a report, unless told otherwise."""

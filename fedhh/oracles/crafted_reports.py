@@ -15,12 +15,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from fedhh.kernels.reports import draw_subsets
-from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
-from fedhh.oracles.d_bit_flip import DBitFlip
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values
+from fedhh.oracles.bits import DBitFlip, UnaryEncoding
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.subset_selection import SubsetSelection, add_subset_votes
-from fedhh.oracles.unary_encoding import UnaryEncoding
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.random import kernel_state
 

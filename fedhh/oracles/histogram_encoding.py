@@ -9,9 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, FrequencyOracle, Reports, Tally, Values
-from fedhh.oracles.families import Moments, ScoredOracle
-from fedhh.oracles.unary_encoding import IndependentSupport, IndependentValues
+from fedhh.oracles.base import (
+    Floats,
+    FrequencyOracle,
+    Moments,
+    Reports,
+    ScoredOracle,
+    Tally,
+    Values,
+)
+from fedhh.oracles.bits import IndependentSupport, IndependentValues
 from fedhh.validation import InputError, require_at_least, require_between
 
 _LARGEST_GRID = 2**40

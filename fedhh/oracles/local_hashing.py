@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.reports import count_supports
-from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError
 
 HASH_RANGE = 2**32

@@ -35,6 +35,8 @@ from fedhh.oracles.base import (
     as_numbers,
     require_in_domain,
 )
+from fedhh.oracles.bits import DBitFlip, UnaryEncoding
+from fedhh.oracles.codes import HadamardResponse, ProjectiveGeometryResponse
 from fedhh.oracles.count_mean_sketch import CountMeanSketch
 from fedhh.oracles.crafted_hashes import (
     HASH_FUNCTIONS,
@@ -55,16 +57,12 @@ from fedhh.oracles.crafted_reports import (
     in_turn,
     other_values,
 )
-from fedhh.oracles.d_bit_flip import DBitFlip
-from fedhh.oracles.hadamard_response import HadamardResponse
 from fedhh.oracles.hadamard_sketches import HadamardSketch
 from fedhh.oracles.hashed_response import HashedResponseOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
 from fedhh.oracles.local_hashing import LocalHashing
-from fedhh.oracles.projective_geometry_response import ProjectiveGeometryResponse
-from fedhh.oracles.randomized_response import GeneralizedRandomizedResponse, Identity
 from fedhh.oracles.subset_selection import SubsetSelection
-from fedhh.oracles.unary_encoding import UnaryEncoding
+from fedhh.oracles.values import GeneralizedRandomizedResponse, Identity
 from fedhh.validation import InputError, require_at_least, require_between
 
 __all__ = [

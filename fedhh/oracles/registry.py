@@ -6,28 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from fedhh import plugins
-from fedhh.oracles.base import FrequencyOracle
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import FrequencyOracle, PureOracle
 from fedhh.validation import InputError, did_you_mean
 
 ORACLES: Mapping[str, str] = {
     "ss": "fedhh.oracles.subset_selection:SubsetSelection",
-    "grr": "fedhh.oracles.randomized_response:GeneralizedRandomizedResponse",
-    "sue": "fedhh.oracles.unary_encoding:SymmetricUnaryEncoding",
-    "oue": "fedhh.oracles.unary_encoding:OptimizedUnaryEncoding",
+    "grr": "fedhh.oracles.values:GeneralizedRandomizedResponse",
+    "sue": "fedhh.oracles.bits:SymmetricUnaryEncoding",
+    "oue": "fedhh.oracles.bits:OptimizedUnaryEncoding",
     "blh": "fedhh.oracles.local_hashing:BinaryLocalHashing",
     "she": "fedhh.oracles.histogram_encoding:SummedHistogramEncoding",
     "the": "fedhh.oracles.histogram_encoding:ThresholdHistogramEncoding",
     "olh": "fedhh.oracles.local_hashing:OptimizedLocalHashing",
-    "hr": "fedhh.oracles.hadamard_response:HadamardResponse",
-    "pgr": "fedhh.oracles.projective_geometry_response:ProjectiveGeometryResponse",
-    "dbitflip": "fedhh.oracles.d_bit_flip:DBitFlip",
+    "hr": "fedhh.oracles.codes:HadamardResponse",
+    "pgr": "fedhh.oracles.codes:ProjectiveGeometryResponse",
+    "dbitflip": "fedhh.oracles.bits:DBitFlip",
     "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
     "hcms": "fedhh.oracles.hadamard_sketches:HadamardCountMeanSketch",
     "hashtogram": "fedhh.oracles.hadamard_sketches:Hashtogram",
     "flh": "fedhh.oracles.hashed_response:FastLocalHashing",
     "bassily-smith": "fedhh.oracles.hashed_response:BassilySmith",
-    "none": "fedhh.oracles.randomized_response:Identity",
+    "none": "fedhh.oracles.values:Identity",
 }
 """The oracles of fedhh, and where each is defined; a module is imported when it is asked for."""
 

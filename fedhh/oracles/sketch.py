@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
-from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError, require_at_least, require_between
 
 Sketch = npt.NDArray[np.int64]

@@ -28,12 +28,12 @@ from fedhh.kernels.votes import (
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
+    PureOracle,
     Reports,
     Tally,
     Values,
     require_in_domain,
 )
-from fedhh.oracles.families import PureOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores

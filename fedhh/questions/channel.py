@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec
-from fedhh.oracles.families import PureVotes
+from fedhh.oracles.base import PureVotes
 from fedhh.questions.choice import Attack, Choice
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher

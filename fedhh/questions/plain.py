@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.oracles.families import PureVotes
+from fedhh.oracles.base import PureVotes
 from fedhh.questions.channel import Channel, in_turn
 from fedhh.questions.choice import Attack, Goal, OneTyped, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values

@@ -14,7 +14,7 @@ import numpy as np
 from fedhh.hashing import Keys
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle, sampling
-from fedhh.oracles.bloom_filters import BloomReports
+from fedhh.oracles.bloom import BloomReports
 from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
 from fedhh.oracles.poisoning import random_reports
 from fedhh.oracles.sampling import SampledAggregates

@@ -17,9 +17,9 @@ from fedhh.oracles import (
     make_oracle,
     make_pure_oracle,
 )
+from fedhh.oracles.base import PureVotes
 from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
-from fedhh.oracles.families import PureVotes
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack, Goal, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 
 from fedhh.found import Found
-from fedhh.oracles.families import PureVotes
+from fedhh.oracles.base import PureVotes
 from fedhh.privacy_loss.binomial import binomial_excess
 from fedhh.server.noise import Noise
 

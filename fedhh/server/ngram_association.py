@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.oracles.bloom import BitResponse
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from scipy.special import betainc, logsumexp, ndtri
 from fedhh import oracles
 from fedhh.found import Found
 from fedhh.oracles import PureOracle
-from fedhh.oracles.families import PureVotes
+from fedhh.oracles.base import PureVotes
 from fedhh.protocol import Decision, KeptBy
 from fedhh.questions.channel import Channel
 from fedhh.questions.noise_shares import NoiseShares

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.post_processing import PostProcessing, norm_sub, post_process
+from fedhh.oracles.consistency import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Decision
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import MemberQuestion, SetQuestion, SizeQuestion

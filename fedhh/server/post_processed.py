@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
-from fedhh.oracles.post_processing import PostProcessing, post_process
+from fedhh.oracles.consistency import PostProcessing, post_process
 from fedhh.protocol import QuestionType, State
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.noise import Noise

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import LocalReports, RapporReports
 from fedhh.accounting.plan import PlannedRound
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames

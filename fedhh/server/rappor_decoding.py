@@ -18,7 +18,7 @@ from scipy.sparse import csc_array
 from scipy.special import ndtr
 
 from fedhh.found import Found
-from fedhh.oracles.bloom_filters import BloomReports
+from fedhh.oracles.bloom import BloomReports
 from fedhh.protocol import Decision, Heard
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.words.trie import Codes

@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import BloomRecords, LocalReports
 from fedhh.accounting.plan import PlannedRound
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters, BloomReports
+from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Aggregate, Question

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, Reports, Tally, add_support
-from fedhh.oracles.families import PureOracle
+from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, add_support
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect

@@ -12,7 +12,7 @@ from fedhh.longitudinal.memoization import (
     MemoizedRappor,
     OwnBits,
 )
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
+from fedhh.oracles.bloom import BitResponse, BloomFilters
 
 PAPER = BitResponse(f=0.5, p=0.5, q=0.75)
 

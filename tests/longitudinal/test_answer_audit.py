@@ -15,7 +15,7 @@ from fedhh.longitudinal.memoization import (
     OwnBits,
 )
 from fedhh.oracles import GeneralizedRandomizedResponse
-from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.oracles.bloom import BitResponse
 from fedhh.validation import InputError
 from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
 from tests.thinned import thinned

@@ -16,7 +16,7 @@ from fedhh.longitudinal.memoization import (
     OwnBits,
 )
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
+from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters
 from fedhh.testing.statistics import ALPHA, follows_distribution, rows
 from fedhh.validation import InputError
 from tests.every import every

@@ -31,7 +31,7 @@ from fedhh.longitudinal.memoization.histories import describe
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.longitudinal.memoization.observer import pseudonym_scores
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
+from fedhh.oracles.bloom import BitResponse, BloomFilters
 from fedhh.validation import InputError
 from tests.every import every
 from tests.longitudinal.memoized_histories import PAPER, TINY, distribution_of

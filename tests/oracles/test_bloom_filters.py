@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
+from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
 from tests.every import every

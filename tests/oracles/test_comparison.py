@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from fedhh.oracles.comparison import compare_oracles, noise_of
+from fedhh.oracles.compare import compare_oracles, noise_of
 from fedhh.validation import InputError
 from tests.thinned import thinned
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from fedhh.oracles import ORACLES, OracleSpec, make_oracle
-from fedhh.oracles.post_processing import (
+from fedhh.oracles.consistency import (
     MISTAKES,
     POST_PROCESSING,
     base_cut,

@@ -52,8 +52,8 @@ def vectors(oracle: ProjectiveGeometryResponse) -> list[tuple[int, ...]]:
 )
 @pytest.mark.parametrize("limit", [0, 2**25])
 def test_both_ways_to_add_up_find_the_orthogonal_points(epsilon, domain_size, limit, monkeypatch):
-    monkeypatch.setattr("fedhh.oracles.projective_geometry_response._LARGEST_TRANSFORM", limit)
-    monkeypatch.setattr("fedhh.oracles.projective_geometry_response._TRANSFORM_NS", 0.0)
+    monkeypatch.setattr("fedhh.oracles.codes._LARGEST_TRANSFORM", limit)
+    monkeypatch.setattr("fedhh.oracles.codes._TRANSFORM_NS", 0.0)
     oracle = ProjectiveGeometryResponse(epsilon=epsilon, domain_size=domain_size)
     points = np.array(vectors(oracle))
     assert len(points) == oracle.aggregate_size

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.oracles.bloom import BitResponse
 from fedhh.server.ngram_association import (
     BitChannel,
     cliques,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.oracles.post_processing import POST_PROCESSING, post_process
+from fedhh.oracles.consistency import POST_PROCESSING, post_process
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.ldp_triehh import LdpTrieHH

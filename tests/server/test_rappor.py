@@ -9,7 +9,7 @@ import pytest
 import fedhh
 from fedhh.accounting import account
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters, BloomReports
+from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.questions.question import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor

@@ -11,7 +11,7 @@ import pytest
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
-from fedhh.oracles.bloom_filters import BitResponse
+from fedhh.oracles.bloom import BitResponse
 from fedhh.questions.cohort import Cohort
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH

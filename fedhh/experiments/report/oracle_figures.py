@@ -18,7 +18,7 @@ from fedhh.experiments.report.style import (
     write_one,
 )
 from fedhh.experiments.report.titles import put_title
-from fedhh.oracles.comparison import compared_names, noise_of
+from fedhh.oracles.compare import compared_names, noise_of
 
 _LOWEST, _HIGHEST, _STEP = 0.5, 10.0, 0.25
 _ALIKE = 0.03

@@ -18,7 +18,7 @@ from fedhh.longitudinal.memoization.observer import (
 from fedhh.longitudinal.memoization.rappor import MemoizedRappor
 from fedhh.longitudinal.memoization.telemetry import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.oracles.bloom_filters import BitResponse, BloomFilters
+from fedhh.oracles.bloom import BitResponse, BloomFilters
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoizedBits
 from fedhh.longitudinal.memoization.daily import Floats, Public
 from fedhh.oracles.base import as_numbers, require_in_domain
-from fedhh.oracles.bloom_filters import NOTHING, BitResponse, BloomFilters
+from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters
 from fedhh.validation import InputError, require_at_least
 
 
@@ -89,7 +89,7 @@ class MemoizedRappor(MemoizedBits):
         return rng.integers(self.filters.num_cohorts, size=(num_devices, 1))
 
     def thresholds(self, values: npt.ArrayLike) -> tuple[Classes, Floats]:
-        """Return values as they are: a key each, or `fedhh.oracles.bloom_filters.NOTHING`."""
+        """Return values as they are: a key each, or `fedhh.oracles.bloom.NOTHING`."""
         keys = as_numbers(values)
         if keys.size and keys.min() < NOTHING:
             raise InputError(f"Expected values >= {NOTHING}, got values={int(keys.min())}.")

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
+from fedhh.oracles.base import PureVotes
 from fedhh.oracles.client_votes import ClientVotes
-from fedhh.oracles.families import PureVotes
 from fedhh.protocol import Decision, Heard, RunState
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion

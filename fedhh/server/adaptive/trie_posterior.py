@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.families import PureVotes
+from fedhh.oracles.base import PureVotes
 from fedhh.words.alphabet import END
 
 _Floats = npt.NDArray[np.float64]

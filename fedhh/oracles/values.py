@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.families import CountedOutputs, PureOracle
+from fedhh.oracles.base import CountedOutputs, Floats, PureOracle, Reports, Tally, Values
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import (
     add_subset_votes,
