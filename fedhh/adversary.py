@@ -17,11 +17,12 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.random import Stream, generator
 from fedhh.settings import Count, check_settings
-from fedhh.validation import InputError, TakesSettingsByName
+from fedhh.validation import InputError, TakesSettingsByName, shown
 from fedhh.words.alphabet import Alphabet, joined
 
 Goal = Literal["promote", "demote", "collude"]
-Strategy = Literal["output", "input", "random-reports", "random-values"]
+Strategy = Literal["output", "input", "random-reports"]
+Clients = Count | tuple[Count, ...] | None
 FakeShare = Annotated[float, Gt(0), Lt(1)]
 TargetLength = Annotated[int, Ge(1), Le(1_000)]
 
@@ -35,115 +36,86 @@ _TRIES = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class FakeGroup:
-    """Fake clients that push, or oppose, the same words.
-
-    Attributes:
-        targets: Positions of their words in the adversary's list of words.
-        clients: How many they are.
-    """
-
-    targets: tuple[int, ...]
-    clients: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Adversary(TakesSettingsByName):
     """Fake clients, or clients that collude with the server.
 
     Attributes:
-        clients: Fake clients in all rounds together; or give ``share``, or ``clients_per_group``.
+        clients: Fake clients in all rounds together; or give ``share``. Several numbers are groups
+            that are about an equal part of the targets each, in order.
         share: The same as a share of all clients, the fake ones included.
-        clients_per_group: Fake clients in groups of so many, each about its own targets: the first
-            group about the first ``targets_per_group`` of them, and so on.
-        targets_per_group: See above.
         goal: "promote": every target should be found; "demote": the targets should not be found;
             "collude": no client lies, but so many tell the server what they reported, which honest
             clients' shuffle amplification then does without.
-        strategy: "output": reports crafted to say as much as one report can; "input": honest
-            reports of the targets; "random-reports": uniform over all possible reports;
-            "random-values": honest reports of uniform values. The last two ignore the targets.
-        knowledge: "question": what the server broadcasts to every client; "frequencies": also which
-            words clients type most, so that ``demote`` can choose the ``num_targets`` most held.
+        strategy: "output": reports crafted to say as much as one report can (the maximal gain
+            attack of Cao, Jia, Gong 2021); "input": honest reports of the targets (random items);
+            "random-reports": uniform over all possible reports, whatever the targets (random
+            perturbed values).
         targets: The words; if none are named, ``num_targets`` random strings of the alphabet that
-            no client holds.
+            no client holds, or, to demote, the words that most clients hold.
         num_targets: How many, where they are not named.
         target_length: Symbols of a random target.
     """
 
-    clients: Count | None = None
+    clients: Clients = None
     share: FakeShare | None = None
-    clients_per_group: tuple[Count, ...] | None = None
-    targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
-    knowledge: Literal["question", "frequencies"] = "question"
     targets: tuple[str, ...] = ()
     num_targets: Annotated[int, Ge(1), Le(MOST_TARGETS)] = 1
     target_length: TargetLength = 8
 
     def __post_init__(self) -> None:
         check_settings(self)
-        given = [self.clients, self.share, self.clients_per_group]
-        if sum(each is not None for each in given) != 1:
-            names = "adversary.clients, adversary.share or adversary.clients_per_group"
-            raise InputError(f"Expected one of {names}; give the number of fake clients once.")
-        if self.clients_per_group is not None:
-            if self.goal == "collude":
-                raise InputError(
-                    "Expected adversary.clients or adversary.share with goal 'collude', got "
-                    "clients_per_group: clients that collude push no target."
-                )
-            if self.targets and len(self.targets) != self.num_words:
-                raise InputError(
-                    f"Expected adversary.targets as {self.num_words:,} words, "
-                    f"{self.targets_per_group:,} for each of adversary.clients_per_group, got "
-                    f"{len(self.targets):,}."
-                )
-        elif self.targets_per_group > 1:
+        if (self.clients is None) == (self.share is None):
             raise InputError(
-                "Expected adversary.clients_per_group with targets_per_group="
-                f"{self.targets_per_group}, got none; without groups, all fake clients are about "
-                "all targets."
+                "Expected one of adversary.clients or adversary.share; give the number of fake "
+                "clients once."
+            )
+        groups = self.clients if isinstance(self.clients, tuple) else (1,)
+        if not groups or self.num_words % len(groups):
+            raise InputError(
+                f"Expected as many targets for each of adversary.clients={shown(self.clients)}, "
+                f"got {self.num_words:,} in all; set adversary.num_targets to a multiple of "
+                f"{len(groups):,}, or one number of clients."
             )
         if len(set(self.targets)) != len(self.targets):
             raise InputError("Expected adversary.targets as distinct words; name each once.")
         if "" in self.targets:
             raise InputError("Expected adversary.targets without empty words; remove them.")
-        if self.goal == "demote" and not self.targets and self.knowledge == "question":
-            raise InputError(
-                "Expected adversary.targets with goal 'demote', got none: name them, or set "
-                "knowledge = 'frequencies' to take the words that most clients hold."
-            )
         if self.goal == "collude" and self.targets:
             raise InputError("Expected no adversary.targets with goal 'collude'; leave them out.")
+        if self.goal != "promote" and isinstance(self.clients, tuple):
+            raise InputError(
+                f"Expected one number as adversary.clients with goal {self.goal!r}, got "
+                f"{shown(self.clients)}; groups push targets of their own."
+            )
 
     @property
     def lies(self) -> bool:
         """Whether there are fake clients, who answer what they like."""
         return self.goal != "collude"
 
-    def num_fakes(self, num_honest: int) -> int:
-        """Return how many clients are fake besides so many honest ones; of colluders, 0.
+    def fakes(self, num_honest: int) -> tuple[int, ...]:
+        """Return how many clients are fake besides so many honest ones, by group; none collude.
 
         Raises:
             InputError: They are more than `MOST_FAKES`.
         """
         if not self.lies:
-            return 0
-        if self.clients_per_group is not None:
-            number = sum(self.clients_per_group)
+            return ()
+        if isinstance(self.clients, tuple):
+            groups = self.clients
         elif self.clients is not None:
-            number = self.clients
+            groups = (self.clients,)
         else:
             assert self.share is not None
-            number = max(1, round(self.share / (1 - self.share) * num_honest))
-        if number > MOST_FAKES:
+            groups = (max(1, round(self.share / (1 - self.share) * num_honest)),)
+        if sum(groups) > MOST_FAKES:
             raise InputError(
-                f"Expected at most {MOST_FAKES:,} fake clients, got {number:,}; lower "
+                f"Expected at most {MOST_FAKES:,} fake clients, got {sum(groups):,}; lower "
                 "adversary.clients or adversary.share."
             )
-        return number
+        return groups
 
     def num_colluding(self, num_honest: int) -> int:
         """Return of how many clients the adversary knows the reports: the fake, or colluders.
@@ -152,7 +124,8 @@ class Adversary(TakesSettingsByName):
             InputError: More clients collude than there are.
         """
         if self.lies:
-            return self.num_fakes(num_honest)
+            return sum(self.fakes(num_honest))
+        assert not isinstance(self.clients, tuple)
         number = self.clients or math.ceil((self.share or 0.0) * num_honest)
         if number >= num_honest:
             raise InputError(
@@ -164,20 +137,7 @@ class Adversary(TakesSettingsByName):
     @property
     def num_words(self) -> int:
         """How many words it is about."""
-        if self.clients_per_group is not None:
-            return len(self.clients_per_group) * self.targets_per_group
         return len(self.targets) or self.num_targets
-
-    def groups(self, num_honest: int) -> tuple[FakeGroup, ...]:
-        """Return the fake clients by the words that they are about."""
-        if self.clients_per_group is not None:
-            size = self.targets_per_group
-            return tuple(
-                FakeGroup(targets=tuple(range(i * size, (i + 1) * size)), clients=each)
-                for i, each in enumerate(self.clients_per_group)
-            )
-        words = tuple(range(self.num_words))
-        return (FakeGroup(targets=words, clients=self.num_fakes(num_honest)),)
 
 
 def random_targets(
@@ -224,14 +184,13 @@ class FakePositions:
 
     @classmethod
     def draw(
-        cls, groups: tuple[FakeGroup, ...], num_honest: int, *, rng: np.random.Generator
+        cls, groups: tuple[int, ...], num_honest: int, *, rng: np.random.Generator
     ) -> FakePositions:
-        """Return uniformly random positions of these groups' clients."""
-        sizes = [group.clients for group in groups]
-        number = sum(sizes)
+        """Return uniformly random positions of groups of so many clients."""
+        number = sum(groups)
         drawn = rng.choice(num_honest + number, size=number, replace=False)
         order = np.argsort(drawn)
-        labels = np.repeat(np.arange(len(groups)), sizes)
+        labels = np.repeat(np.arange(len(groups)), groups)
         return cls(positions=drawn[order].astype(np.int64), groups=labels[order])
 
     def before(self, position: int) -> int:

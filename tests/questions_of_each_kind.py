@@ -291,11 +291,6 @@ class Fakes:
         sent: Sent = self._channel.craft_random(self._attack(num_clients, **rest))
         return sent
 
-    def add_random_values(self, num_clients: int, **rest: Any) -> Sent:
-        """Add honest reports of uniform values."""
-        sent: Sent = self._channel.craft_random_values(self._attack(num_clients, **rest))
-        return sent
-
     @property
     def _channel(self) -> Any:
         return self._question.channel

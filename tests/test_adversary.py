@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.adversary import Adversary, FakeGroup, FakePositions, random_targets
+from fedhh.adversary import Adversary, FakePositions, random_targets
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from tests.every import every
@@ -20,10 +20,21 @@ from tests.every import every
         ({"clients": 0}, "clients"),
         ({"share": 1.0}, "share"),
         ({"clients": 3, "goal": "steal"}, "goal"),
-        ({"clients": 3, "goal": "demote"}, "Expected adversary.targets with goal 'demote'"),
         ({"clients": 3, "goal": "collude", "targets": ("a",)}, "Expected no adversary.targets"),
-        ({"clients_per_group": (1, 2), "goal": "collude"}, "collude push no target"),
-        ({"clients_per_group": (1, 2), "targets": ("a",)}, "targets as 2 words, 1 for each"),
+        (
+            {"clients": (1, 2), "num_targets": 2, "goal": "collude"},
+            "one number as adversary.clients",
+        ),
+        (
+            {"clients": (1, 2), "num_targets": 2, "goal": "demote"},
+            "one number as adversary.clients",
+        ),
+        (
+            {"clients": (1, 2), "targets": ("a",)},
+            "got 1 in all; set adversary.num_targets to a mult",
+        ),
+        ({"clients": ()}, "as many targets for each"),
+        ({"clients": (1, -2), "num_targets": 2}, "clients"),
         ({"clients": 3, "targets": ("a", "a")}, "distinct words"),
         ({"clients": 3, "targets": ("",)}, "without empty words"),
     ],
@@ -34,35 +45,23 @@ def test_settings_that_contradict_each_other_are_refused(settings, complaint):
 
 
 def test_a_share_is_of_all_clients_with_the_fake_ones():
-    fakes = Adversary(share=0.2).num_fakes(8_000)
+    (fakes,) = Adversary(share=0.2).fakes(8_000)
     assert fakes == 2_000
     assert fakes / (8_000 + fakes) == 0.2
-    assert Adversary(share=1e-9).num_fakes(10) == 1
-    assert Adversary(clients_per_group=(1, 4)).num_fakes(10) == 5
+    assert Adversary(share=1e-9).fakes(10) == (1,)
+    assert Adversary(clients=(1, 4), num_targets=2).fakes(10) == (1, 4)
     for too_many in (Adversary(share=0.9999999), Adversary(clients=100_000_001)):
         with pytest.raises(InputError, match="Expected at most 100,000,000 fake clients, got"):
-            too_many.num_fakes(100_000)
+            too_many.fakes(100_000)
 
 
 def test_colluders_are_among_the_clients_and_lie_to_nobody():
     colluding = Adversary(share=0.25, goal="collude")
     assert not colluding.lies
-    assert (colluding.num_fakes(1_000), colluding.num_colluding(1_000)) == (0, 250)
+    assert (colluding.fakes(1_000), colluding.num_colluding(1_000)) == ((), 250)
     assert Adversary(clients=30).num_colluding(1_000) == 30
     with pytest.raises(InputError, match=r"adversary\.clients < 40 with goal 'collude'"):
         Adversary(clients=40, goal="collude").num_colluding(40)
-
-
-def test_one_group_is_about_all_words_or_each_word_has_its_own():
-    (group,) = Adversary(clients=7, num_targets=3).groups(100)
-    assert group == FakeGroup(targets=(0, 1, 2), clients=7)
-    both = Adversary(clients_per_group=(5, 2)).groups(100)
-    together = Adversary(clients_per_group=(5, 2), targets_per_group=2)
-    assert together.num_words == 4
-    assert [group.targets for group in together.groups(9)] == [(0, 1), (2, 3)]
-    with pytest.raises(InputError, match=r"clients_per_group with targets_per_group=2, got none"):
-        Adversary(clients=3, targets_per_group=2)
-    assert both == (FakeGroup(targets=(0,), clients=5), FakeGroup(targets=(1,), clients=2))
 
 
 def test_random_targets_are_distinct_strings_of_letters_that_nobody_holds():
@@ -78,7 +77,7 @@ def test_random_targets_are_distinct_strings_of_letters_that_nobody_holds():
 
 
 def test_fake_clients_of_a_cohort_are_a_hypergeometric_number():
-    groups = (FakeGroup(targets=(0,), clients=4), FakeGroup(targets=(1,), clients=8))
+    groups = (4, 8)
     rng = np.random.default_rng(5)
     draws = 4_000
     seen = np.zeros((draws, 2), dtype=np.int64)
@@ -87,7 +86,7 @@ def test_fake_clients_of_a_cohort_are_a_hypergeometric_number():
         assert len(np.unique(positions.positions)) == 12
         row[:] = positions.numbers(10, 20, 2)
         assert row.sum() == positions.before(20) - positions.before(10)
-    for group, size in enumerate((4, 8)):
+    for group, size in enumerate(groups):
         counts = np.bincount(seen[:, group], minlength=size + 1)
         expected = draws * stats.hypergeom.pmf(np.arange(size + 1), 30, size, 10)
         full = expected > 5

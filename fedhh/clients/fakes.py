@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.adversary import FakeGroup, Goal, Strategy
+from fedhh.adversary import Goal, Strategy
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics, FakeReports
@@ -40,7 +40,7 @@ class Fakes:
         self,
         *,
         words: Sequence[str],
-        groups: tuple[FakeGroup, ...],
+        num_groups: int = 1,
         goal: Goal,
         strategy: Strategy,
         seed: int,
@@ -49,12 +49,12 @@ class Fakes:
 
         Args:
             words: The words.
-            groups: The clients by their words.
+            num_groups: Into how many groups they fall, each about its part of the words.
             goal: What they are after.
             strategy: How.
             seed: The run's seed.
         """
-        self._groups = groups
+        self._targets = np.split(np.arange(len(words)), num_groups)
         self._goal, self._strategy = goal, strategy
         self._seed = seed
         self._lexicon = Lexicon(words=list(words))
@@ -77,24 +77,19 @@ class Fakes:
 
     def _honest_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         """Return what clients with these words send, who do as they are asked."""
-        holders, words = [], []
-        first = 0
-        for group, number in zip(self._groups, numbers, strict=True):
-            clients = np.arange(first, first + number)
-            holders.append(np.repeat(clients, len(group.targets)))
-            words.append(np.tile(group.targets, number))
-            first += number
+        owners = np.repeat(np.arange(len(numbers)), numbers)
+        words = np.stack(self._targets)[owners]
         fakes = StoredPopulation.from_rows(
             name="fake clients",
             lexicon=self._lexicon,
-            clients=np.concatenate(holders).astype(np.int64),
-            word_ids=np.concatenate(words).astype(np.int64),
-            num_clients=first,
+            clients=np.repeat(np.arange(len(owners)), words.shape[1]),
+            word_ids=words.ravel(),
+            num_clients=len(owners),
         )
         # Another seed than the run's: the same streams would give fakes the coins of honest ones.
         coins = generator(self._seed, Stream.ADVERSARY, _COINS)
         worker = ClientWorker(fakes, seed=int(coins.integers(2**63)))
-        who = RoundRoster(cohort=Cohort(start=0, size=first))
+        who = RoundRoster(cohort=Cohort(start=0, size=len(owners)))
         broadcast = Broadcast(questions=(question,), who=who)
         (answer,) = worker.answer(broadcast, range(who.cohort.num_blocks))
         return answer.aggregate
@@ -102,12 +97,12 @@ class Fakes:
     def _crafted_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         tally = np.zeros(question.tally_size, dtype=np.int64)
         sent: list[Sent] = []
-        for part, (group, number) in enumerate(zip(self._groups, numbers, strict=True)):
+        for part, (targets, number) in enumerate(zip(self._targets, numbers, strict=True)):
             path = (_COINS, question.pass_index, question.layer, part)
             whole = Attack(
                 question=question,
                 words=self._matcher,
-                targets=np.asarray(group.targets, dtype=np.int64),
+                targets=targets,
                 goal="demote" if self._goal == "demote" else "promote",
                 num_clients=number,
                 rng=generator(self._seed, Stream.ADVERSARY, *path),
@@ -128,6 +123,4 @@ class Fakes:
         channel: Channel = attack.question.channel
         if self._strategy == "random-reports":
             return channel.craft_random(attack)
-        if self._strategy == "random-values":
-            return channel.craft_random_values(attack)
         return channel.craft(attack)

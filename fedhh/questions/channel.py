@@ -196,10 +196,6 @@ class Channel(ABC):
         padded = replace(attack, question=replace(attack.question, pad=True))
         return _honest(padded, np.zeros((attack.num_clients, 0), dtype=np.int64))
 
-    def craft_random_values(self, attack: Attack) -> Sent:
-        """Add what the honest randomizer makes of uniform values."""
-        return self.craft_random(attack)
-
 
 class Answering:
     """Answers one question for blocks of clients.

@@ -354,20 +354,6 @@ class SecureVotes(NoisyVotes):
             tally %= self.modulus
         return attack.sent(holders=0)
 
-    def craft_random_values(self, attack: Attack) -> Sent:
-        """Add votes for B uniform candidates, all different, and shares of the noise."""
-        # Compiled code loads with clients, and with no server that only asks.
-        from fedhh.oracles.crafted_reports import random_subsets
-
-        tally, num_clients = attack.tally, attack.num_clients
-        each = min(attack.each, len(tally))
-        votes = random_subsets(len(tally), each, num_clients, rng=attack.rng)
-        tally += np.bincount(votes.ravel(), minlength=len(tally))
-        if num_clients:
-            part = self.part(num_clients, attack.question.cohort.size)
-            tally += self.noise.draw(part, len(tally), rng=attack.rng)
-        return attack.sent(holders=0)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UploadVotes(NoisyVotes):

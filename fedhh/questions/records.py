@@ -95,10 +95,6 @@ class PaddedRecords(Channel, Generic[Parts]):
             known.codes[numbers], known.values[numbers]
         )
 
-    def craft_random_values(self, attack: Attack) -> Sent:
-        # Who has nothing to say reports uniform values.
-        return Channel.craft_random(self, attack)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Records(PaddedRecords[Parts], Generic[Parts]):
@@ -443,11 +439,6 @@ class Blooms(Channel):
 
     def craft_random(self, attack: Attack) -> Sent:
         add_random_filters(self.reports, attack.count, rng=attack.rng, out=attack.tally)
-        return attack.sent(holders=0)
-
-    def craft_random_values(self, attack: Attack) -> Sent:
-        keys = attack.rng.integers(attack.question.names.num_keys, size=attack.count)
-        self.reports.add_reports(keys, rng=attack.rng, out=attack.tally)
         return attack.sent(holders=0)
 
 

@@ -266,15 +266,6 @@ class Reports(Channel):
         make = partial(random_reports, self.randomizer, rng=attack.rng)
         return attack.sent(holders=0, messages=self._send(attack, make))
 
-    def craft_random_values(self, attack: Attack) -> Sent:
-        rng, oracle = attack.rng, self.randomizer
-        values = rng.integers(self.num_values, size=attack.count)
-        if self.adds_up and self.votes_per_client == "all":
-            oracle.aggregate(values=values, rng=rng, out=attack.tally)
-            return attack.sent(holders=0)
-        reports = oracle.privatize(values, rng=rng)
-        return attack.sent(holders=0, messages=self._send(attack, lambda _: reports))
-
     def _send(self, attack: Attack, make: ReportMaker) -> Messages | None:
         """Add an attack's reports to the tally, or return them."""
         votes = self.client_votes(attack.question.max_items)

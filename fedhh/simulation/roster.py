@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.adversary import FakeGroup, FakePositions
+from fedhh.adversary import FakePositions
 from fedhh.devices import CheckIns, Devices, check_ins
 from fedhh.questions.answer import Attendance
 from fedhh.questions.cohort import Cohort
@@ -168,14 +168,14 @@ class Roster:
         order: ClientOrder,
         *,
         devices: Devices | None = None,
-        fakes: tuple[FakeGroup, ...] = (),
+        fakes: tuple[int, ...] = (),
     ) -> None:
         """Take what a run knows of its clients before it begins.
 
         Args:
             order: The honest clients, in the order in which they are asked.
             devices: When their devices are there; None if all always answer.
-            fakes: Fake clients by the words that they are about.
+            fakes: Fake clients by group.
         """
         self._order, self._devices, self._groups = order, devices, fakes
         self._positions: FakePositions | None = None

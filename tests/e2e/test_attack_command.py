@@ -45,4 +45,4 @@ def test_contradictions_end_with_one_line(command, tmp_path):
     done = command("run", "small", *both, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = done.stderr.strip().splitlines()
-    assert "Expected one of adversary.clients, adversary.share" in line
+    assert "Expected one of adversary.clients or adversary.share" in line

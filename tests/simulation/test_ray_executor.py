@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedhh.adversary import FakeGroup
 from fedhh.clients.fakes import Fakes
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
@@ -85,7 +84,7 @@ def last_state(executor: Executor) -> TrieState:
 def here_and_there(
     protocol: AnyProtocol,
     there: RayExecutor,
-    groups: tuple[FakeGroup, ...] = (),
+    groups: tuple[int, ...] = (),
     *,
     devices: Devices | None = None,
     **options: Any,
@@ -138,11 +137,8 @@ class TestThreeWorkers:
     def test_fake_clients_send_the_same_with_any_number_of_workers(
         self, three_workers: RayExecutor
     ):
-        groups = (FakeGroup(targets=(0, 1), clients=300),)
-        fakes = Fakes(
-            words=["fade", "bead"], groups=groups, goal="promote", strategy="output", seed=9
-        )
-        expected, answer = here_and_there(PROTOCOL, three_workers, groups, fakes=fakes.answer)
+        fakes = Fakes(words=["fade", "bead"], goal="promote", strategy="output", seed=9)
+        expected, answer = here_and_there(PROTOCOL, three_workers, (300,), fakes=fakes.answer)
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
         assert answer.aggregate.num_clients == answer.question.cohort.size
         sent, same = answer.diagnostics.fakes, expected.diagnostics.fakes

@@ -271,9 +271,7 @@ def _resistance(
     def run(ladder: list[int], each: int) -> None:
         nonlocal doses, coverage, number
         sizes = tuple(clients for clients in ladder for _ in range(each))
-        fakes = AdversaryConfig(
-            clients_per_group=sizes, targets_per_group=targets, strategy=strategy
-        )
+        fakes = AdversaryConfig(clients=sizes, num_targets=targets * len(sizes), strategy=strategy)
         attacked = config.model_copy(
             update={"adversary": fakes, "seed": config.seed + number, "baseline": None}
         )

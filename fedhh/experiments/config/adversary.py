@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from fedhh.adversary import MOST_TARGETS, Adversary, FakeShare, Goal, Strategy, TargetLength
-from fedhh.experiments.config.section import Section, text_or_texts
-from fedhh.settings import Count, described
+from fedhh.adversary import (
+    MOST_TARGETS,
+    Adversary,
+    Clients,
+    FakeShare,
+    Goal,
+    Strategy,
+    TargetLength,
+)
+from fedhh.experiments.config.section import Section, one_of, text_or_texts
+from fedhh.settings import described
 
 
 class AdversaryConfig(Section):
     """Fake clients, or clients that collude; without this table, all clients are honest."""
 
-    clients: Count | None = None
+    clients: Annotated[Clients, one_of(Clients)] = None
     share: FakeShare | None = None
-    clients_per_group: Annotated[tuple[Count, ...] | None, Field(strict=False)] = None
-    targets_per_group: Count = 1
     goal: Goal = "promote"
     strategy: Strategy = "output"
-    knowledge: Literal["question", "frequencies"] = "question"
     targets: Annotated[str | tuple[str, ...], text_or_texts("a word or a list of words")] = ()
     num_targets: Annotated[int, Field(ge=1, le=MOST_TARGETS)] = 1
     target_length: TargetLength = 8

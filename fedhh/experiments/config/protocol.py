@@ -60,7 +60,7 @@ def settle(
             simulated as configured.
     """
     if (adversary := adversary_of(config)) is not None:
-        num_clients += adversary.num_fakes(num_clients)
+        num_clients += sum(adversary.fakes(num_clients))
     protocol = build_protocol(config, words).settle(num_clients=num_clients, seed=config.seed)
     fidelity_of(config).check(protocol)
     section = config.protocol.changed(vars(protocol))

@@ -56,6 +56,7 @@ def one_of(annotation: Any) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         members = alternatives(annotation)
+        value = tuple(value) if isinstance(value, list) else value
         if any(settings.fits(value, each) for each in members):
             return value
         expected = ", or ".join(map(settings.expectation, members))

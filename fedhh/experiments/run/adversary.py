@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedhh.accounting.colluding_runs import require_accounting
-from fedhh.adversary import Adversary, FakeGroup, random_targets
+from fedhh.adversary import Adversary, random_targets
 from fedhh.clients.fakes import Fakes
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.labels import listed
@@ -74,8 +74,8 @@ class AdversaryOutcome:
                 "amplification counts the others alone."
             )
         few = f"{self.clients:,} fake clients ({self.share:.2g} of all)"
-        if self.strategy.startswith("random-"):
-            return f"{few} sent {self.strategy.replace('-', ' ')}."
+        if self.strategy == "random-reports":
+            return f"{few} sent random reports."
         verb = "opposed" if self.goal == "demote" else "pushed"
         shown_words = [target.word for target in self.targets[:3]]
         words = listed([f"{printable(word)!r}" for word in shown_words])
@@ -96,15 +96,7 @@ class AdversaryOutcome:
             targets: The words: each with its fake clients, whether it was found, its estimate and
                 its rank.
         """
-        return {
-            "goal": self.goal,
-            "strategy": self.strategy,
-            "clients": self.clients,
-            "colluding": self.colluding,
-            "share": self.share,
-            "targets_found": self.targets_found,
-            "targets": [asdict(target) for target in self.targets],
-        }
+        return {**asdict(self), "targets_found": self.targets_found}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AdversaryOutcome:
@@ -124,8 +116,9 @@ class FakeClients:
 
     Attributes:
         words: What they are about.
-        number: How many they are.
+        groups: How many they are, by the part of the words that they are about.
         num_colluding: Clients whose reports the adversary knows: they, or colluders.
+        answer: What they send; None if there are none.
     """
 
     def __init__(
@@ -144,35 +137,29 @@ class FakeClients:
         """
         self._adversary = adversary
         self._num_honest = population.num_clients
-        self._seed = seed
         self.words: list[str] = []
-        self.number = self.num_colluding = 0
-        if adversary is not None:
-            require_accounting(protocol.plan)
-            self.number = adversary.num_fakes(population.num_clients)
-            self.num_colluding = adversary.num_colluding(population.num_clients)
-            if adversary.lies:
-                self.words = _targets(adversary, protocol, population, seed=seed)
+        self.groups: tuple[int, ...] = ()
+        self.num_colluding = 0
+        self.answer: FakeAnswer | None = None
+        if adversary is None:
+            return
+        require_accounting(protocol.plan)
+        self.groups = adversary.fakes(population.num_clients)
+        self.num_colluding = adversary.num_colluding(population.num_clients)
+        if adversary.lies:
+            self.words = _targets(adversary, protocol, population, seed=seed)
+            self.answer = Fakes(
+                words=self.words,
+                num_groups=len(self.groups),
+                goal=adversary.goal,
+                strategy=adversary.strategy,
+                seed=seed,
+            ).answer
 
     @property
-    def groups(self) -> tuple[FakeGroup, ...]:
-        """Fake clients by the words that they are about."""
-        adversary = self._adversary
-        return () if adversary is None or not adversary.lies else adversary.groups(self._num_honest)
-
-    @property
-    def answer(self) -> FakeAnswer | None:
-        """What they send; None if there are none."""
-        adversary = self._adversary
-        if adversary is None or not adversary.lies:
-            return None
-        return Fakes(
-            words=self.words,
-            groups=self.groups,
-            goal=adversary.goal,
-            strategy=adversary.strategy,
-            seed=self._seed,
-        ).answer
+    def number(self) -> int:
+        """How many they are."""
+        return sum(self.groups)
 
     def outcome(self, discoveries: pd.DataFrame) -> AdversaryOutcome | None:
         """Return what they achieved; None without an adversary."""
@@ -188,28 +175,19 @@ class FakeClients:
             targets=tuple(self._outcomes(discoveries)),
         )
 
-    def _outcomes(self, discoveries: pd.DataFrame) -> Sequence[Target]:
-        clients = np.zeros(len(self.words), dtype=np.int64)
-        for group in self.groups:
-            clients[list(group.targets)] = group.clients
-        estimates = discoveries["estimated_clients"].to_numpy(dtype=float)
-        ranks = np.empty(len(estimates), dtype=np.int64)
-        ranks[np.argsort(-estimates, kind="stable")] = np.arange(1, len(estimates) + 1)
-        rows = {word: row for row, word in enumerate(discoveries["word"])}
-        targets = []
-        for word, number in zip(self.words, clients.tolist(), strict=True):
-            row = rows.get(word)
-            found = row is not None
-            targets.append(
-                Target(
-                    word=word,
-                    clients=number,
-                    found=found,
-                    estimated_clients=float(estimates[row]) if found else None,
-                    rank=int(ranks[row]) if found else None,
-                )
+    def _outcomes(self, discoveries: pd.DataFrame) -> Iterator[Target]:
+        estimates = discoveries.set_index("word")["estimated_clients"].astype(float)
+        ranks = estimates.rank(ascending=False, method="first", na_option="bottom")
+        each = len(self.words) // max(len(self.groups), 1)
+        for place, word in enumerate(self.words):
+            found = word in ranks.index
+            yield Target(
+                word=word,
+                clients=self.groups[place // each],
+                found=found,
+                estimated_clients=float(estimates[word]) if found else None,
+                rank=int(ranks[word]) if found else None,
             )
-        return targets
 
 
 def _require_unknown(targets: Sequence[str], protocol: AnyProtocol) -> None:

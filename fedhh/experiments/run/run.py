@@ -89,7 +89,7 @@ def simulate(
     """
     require_protocol(protocol)
     require_population(population)
-    num_fakes = 0 if adversary is None else adversary.num_fakes(population.num_clients)
+    num_fakes = 0 if adversary is None else sum(adversary.fakes(population.num_clients))
     protocol = protocol.settle(num_clients=population.num_clients + num_fakes, seed=seed)
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)

@@ -153,7 +153,7 @@ def make_cells(
     """Return all cells, every one of them checked, in the order of the grid."""
     cells: list[ObjectCell] = []
     if "adversary" in options:
-        num_clients += options["adversary"].num_fakes(num_clients)
+        num_clients += sum(options["adversary"].fakes(num_clients))
     for label, protocol in listed.items():
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))

@@ -17,7 +17,7 @@ from tests.questions_of_each_kind import Fakes
 from tests.zipf_words import everybody_holds
 
 TARGETS = ["abc", "abd", "fee"]
-WAYS = ["promote", "demote", "random-reports", "random-values"]
+WAYS = ["promote", "demote", "random-reports"]
 
 
 def sent(question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS):
@@ -26,8 +26,6 @@ def sent(question, way: str, num_clients: int, *, seed: int = 1, targets=TARGETS
     rng, tally = np.random.default_rng(seed), np.zeros(question.tally_size, dtype=np.int64)
     if way == "random-reports":
         counts = fakes.add_random_reports(num_clients, rng=rng, tally=tally)
-    elif way == "random-values":
-        counts = fakes.add_random_values(num_clients, rng=rng, tally=tally)
     else:
         numbers = range(len(targets))
         counts = fakes.add(numbers, num_clients, goal=way, rng=rng, tally=tally)
@@ -107,7 +105,7 @@ def test_a_strangers_channel_is_attacked_by_those_who_claim_to_hold_the_words():
     # "abc" and "abd" begin alike: whoever holds both says it once.
     assert tally[np.unique(values)].tolist() == [30, 30]
     assert tally.sum() == 60
-    for way in ("demote", "random-reports", "random-values"):
+    for way in ("demote", "random-reports"):
         _, tally = sent(question, way, 30)
         assert not tally.any()
     assert not question.channel.can_sample

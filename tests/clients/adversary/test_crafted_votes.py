@@ -135,18 +135,6 @@ def test_fake_clients_bring_no_noise_and_uniform_vectors_all_of_it():
     assert follows_distribution(np.concatenate(sums), dict.fromkeys(range(16), 1 / 16))
 
 
-def test_random_values_in_a_secure_sum_are_different_candidates_with_noise():
-    question = ask.secure_sums(noise=DiscreteLaplace(std=0.05), max_items=4)
-    tally = np.zeros(question.tally_size, dtype=np.int64)
-    counts = crafter_of(question).add_random_values(600, rng=np.random.default_rng(1), tally=tally)
-    assert counts.num_reports == 2400
-    sums = tally[: question.num_candidates]
-    assert abs(sums.sum() - 2400) < 20
-    assert sums.max() <= 600
-    share = 4 / question.num_candidates
-    assert np.abs(sums - 600 * share).max() < 6.2 * math.sqrt(600 * share * (1 - share)) + 2
-
-
 # --- Secret shares ---
 
 

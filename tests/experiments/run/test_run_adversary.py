@@ -178,7 +178,7 @@ def test_a_sentence_says_what_they_did(settings, said):
     outcome = AdversaryOutcome(
         goal=adversary.goal,
         strategy=adversary.strategy,
-        clients=adversary.num_fakes(95),
+        clients=sum(adversary.fakes(95)),
         colluding=5,
         share=0.05,
         targets=tuple(
