@@ -36,9 +36,9 @@ class IndependentValues(SampledAggregates):
         counts = np.bincount(self._check_values(values), minlength=self.domain_size)
         out += self.sample_aggregate(counts, rng=rng)
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        # A nanosecond per report: each part of them would be drawn as the whole is.
-        return float(num_reports)
+    @property
+    def report_draws(self) -> int:
+        return self.domain_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,10 +29,6 @@ _BITS_AT_ONCE = 2**20
 _LARGEST_LOG = 700.0
 _LARGEST_OF_BIT = 30.0
 
-# Nanoseconds on one core: a noisy bit of a report, and two binomials for a cell of the table.
-_BIT_NS = 8.0
-_CELL_NS = 300.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class BloomFilters:
@@ -272,11 +268,6 @@ class BloomReports:
         ones[:] = rng.binomial(held, self.response.one)
         ones += rng.binomial(reports[:, None] - held, self.response.zero)
         return tally
-
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return about what `sample_aggregate` saves, by sizes."""
-        bits = float(num_reports) * self.filters.num_bits
-        return bits * _BIT_NS - self.tally_size * _CELL_NS
 
     def estimate_bits(self, tally: Tally) -> Floats:
         """Return ``(m, k) float64``: unbiased estimates of how many reports' values set each bit.

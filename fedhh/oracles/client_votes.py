@@ -84,7 +84,7 @@ class ClientVotes(PureVotes):
             out: ``(domain_size,) int64``, changed in place.
         """
         # Compiled code loads with clients, and with no server that only estimates.
-        from fedhh.kernels.client_votes import add_distinct
+        from fedhh.kernels.votes import add_distinct
 
         supported = self.oracle.supported_values(reports)
         num_clients = len(supported) // self.max_items

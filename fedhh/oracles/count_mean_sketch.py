@@ -27,15 +27,6 @@ from fedhh.random import kernel_state
 
 _BITS = 64
 
-# Nanoseconds on one core: an entry of a report, where the sketch fits the second cache or does not;
-# counting a report's own cell; a cell and a row of the sketch.
-_COIN_NS = 0.15
-_FAR_COIN_NS = 0.3
-_NEAR_SKETCH = 2**17
-_COUNT_NS = 15.0
-_CELL_NS = 5.0
-_ROW_NS = 3000.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class CountMeanSketch(SampledAggregates, MeanSketchOracle):
@@ -176,11 +167,9 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
         held = self._cell_counts(true_counts, rng)
         return self.sample_aggregate(np.concatenate([held.ravel(), held.sum(axis=1)]), rng=rng)
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        # By k, m and the number of reports.
-        coin_ns = _COIN_NS if self.aggregate_size <= _NEAR_SKETCH else _FAR_COIN_NS
-        per_report = self.num_cells * coin_ns - _COUNT_NS
-        return num_reports * per_report - self.num_hashes * (self.num_cells * _CELL_NS + _ROW_NS)
+    @property
+    def report_draws(self) -> int:
+        return self.num_cells
 
     def pack(self, rows: Values, vectors: npt.NDArray[np.bool_]) -> Reports:
         """Return reports of ``(n,)`` rows and ``(n, m)`` entries that are +1."""

@@ -17,10 +17,6 @@ from fedhh.validation import require_between
 _LARGEST_EPSILON = 20.0
 """Of Fast Local Hashing, whose table has about e**epsilon cells in a row."""
 
-# Nanoseconds on one core: a report's coin and its sum, and the coins of a row of the sketch.
-_COIN_NS = 20.0
-_ROW_NS = 350.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class HashedResponseOracle(SketchOracle):
@@ -175,6 +171,6 @@ class BassilySmith(SampledAggregates, HashedResponseOracle):
         # O(k c) for c values.
         return self.sample_aggregate(self._cell_counts(true_counts, rng).ravel(), rng=rng)
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        # By k and the number of reports.
-        return num_reports * _COIN_NS - self.num_hashes * _ROW_NS
+    @property
+    def report_draws(self) -> int:
+        return 1

@@ -59,9 +59,10 @@ class SampledAggregates(FrequencyOracle):
             ``(aggregate_size,) int64``, another array.
         """
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        """Return what `nanoseconds_saved` does; 0, so that sampling is never chosen by itself."""
-        return 0.0
+    @property
+    def report_draws(self) -> int:
+        """Random numbers that a report takes; 0 if "auto" should never sample."""
+        return 0
 
     def _check_counts(self, counts: npt.ArrayLike) -> Tally:
         """Return ``(domain_size,) int64`` counts of values, or raise InputError."""
@@ -74,14 +75,6 @@ class SampledAggregates(FrequencyOracle):
         return numbers
 
 
-def nanoseconds_saved(oracle: FrequencyOracle, num_reports: int) -> float:
-    """Return about how much faster an aggregate is sampled than its reports are made.
-
-    It follows from sizes, never from a clock: the choice that rests on it is part of a result.
-
-    Returns:
-        Nanoseconds of one core, negative if reports are faster; 0 where nothing is known.
-    """
-    if not isinstance(oracle, SampledAggregates):
-        return 0.0
-    return oracle._nanoseconds_saved(num_reports)
+def report_draws(oracle: FrequencyOracle) -> int:
+    """Return how many random numbers a report takes; 0 if "auto" never samples its oracle."""
+    return oracle.report_draws if isinstance(oracle, SampledAggregates) else 0

@@ -12,19 +12,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels.bit_votes import add_bit_votes, bit_report_ns
+from fedhh.kernels import votes
 from fedhh.kernels.prng import lane_states
-from fedhh.kernels.quick_votes import add_quick_votes
 from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
-from fedhh.kernels.votes import (
-    add_looked_through_votes,
-    add_stamped_votes,
-    make_counters,
-    move_counts,
-    shares_stamps,
-)
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
@@ -166,36 +158,21 @@ class SubsetSelection(SampledAggregates, PureOracle):
         out += np.bincount(reports.ravel(), minlength=self.domain_size)
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
-        # No report is stored, and the kernels refuse values outside the domain; O(n d + s).
+        # No report is stored; O(n d + s).
         add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        return subset_tally_saves_ns(self.domain_size, self.d, num_reports)
+    @property
+    def report_draws(self) -> int:
+        return self.d
 
 
 def _log_binomial(n: int, k: int) -> float:
     return float(-np.log1p(n) - betaln(n - k + 1, k + 1))
 
 
-_LARGEST_QUICK_SUBSET = 16
-
 # Tallies of domains from this size on are drawn in parts, in parallel.
 _WORTH_PARTS = 2**16
 _MOST_PARTS = 16
-
-# The stamped route's nanoseconds on one core; the constants of `fedhh.kernels.bit_votes` are alike.
-_DRAW_NS = 0.8
-_REPEAT_NS = 7.0
-
-# Likewise, of votes by any route, in a table that fits the second cache or does not; and of a tally
-# without reports: what counting a value takes more than a report's own coin, a value of the domain,
-# a member near the root of the halving.
-_VOTE_NS = 1.1
-_FAR_VOTE_NS = 1.6
-_NEAR_TABLE = 2**17
-_COUNT_NS = 0.3
-_VALUE_NS = 600.0
-_MEMBER_NS = 8000.0
 
 
 def coin_threshold(*, heads: float, tails: float) -> np.uint64:
@@ -211,13 +188,7 @@ def coin_threshold(*, heads: float, tails: float) -> np.uint64:
 
 
 def add_subset_votes(
-    values: Values,
-    out: Tally,
-    *,
-    subset_size: int,
-    miss: np.uint64,
-    rng: np.random.Generator,
-    route: str | None = None,
+    values: Values, out: Tally, *, subset_size: int, miss: np.uint64, rng: np.random.Generator
 ) -> None:
     """Draw one Subset Selection report per value and add its members to ``out``.
 
@@ -228,42 +199,10 @@ def add_subset_votes(
         subset_size: d, in [1, s).
         miss: Probability that a report lacks its client's value, times 2**64.
         rng: Source of the clients' coins.
-        route: ``quick``, ``looked-through``, ``stamped`` or ``bits``; None chooses by s and d.
     """
-    domain_size = len(out)
-    route = route or best_route(domain_size, subset_size)
-    if route != "quick":
-        require_in_domain(values, domain_size)
-    if len(values) == 0:
-        return
-    states = lane_states(rng)
-    if route == "bits":
-        add_bit_votes(values, subset_size, miss, out, states)
-        return
-    if route == "stamped":
-        add_stamped_votes(values, subset_size, miss, out, states)
-        return
-    counters = make_counters(domain_size)
-    if route == "quick":
-        # It reads the values once, and hands back those outside the domain: a pass over them just
-        # to look would cost a fifth of its time.
-        values = add_quick_votes(values, subset_size, miss, counters, states)
-        require_in_domain(values, domain_size)
-    add_looked_through_votes(values, subset_size, miss, counters, states)
-    move_counts(counters, out)
-
-
-def best_route(domain_size: int, subset_size: int) -> str:
-    """Return the fastest route: see `add_subset_votes`; by sizes, never by clock."""
-    # About d (d + 1) / (2 s) of the quick route's reports have to be drawn again.
-    few_repeats = 4 * subset_size * (subset_size + 1) <= domain_size
-    if subset_size <= _LARGEST_QUICK_SUBSET and few_repeats:
-        return "quick"
-    draws = -domain_size * math.log1p(-subset_size / domain_size)
-    stamped_ns = draws * _DRAW_NS + (draws - subset_size) * _REPEAT_NS
-    if bit_report_ns(domain_size, subset_size) < stamped_ns:
-        return "bits"
-    return "looked-through" if shares_stamps(domain_size, subset_size) else "stamped"
+    require_in_domain(values, len(out))
+    if len(values):
+        votes.add_subset_votes(values, subset_size, miss, out, lane_states(rng))
 
 
 def sample_subset_tally(
@@ -287,7 +226,7 @@ def sample_subset_tally(
     free_weight = len(true_counts) * math.exp(-epsilon)
     bound_weight = -subset_size * math.expm1(-epsilon)
     bound = binomials(true_counts, bound_weight, free_weight, state)
-    votes: Tally = bound.copy()
+    sums: Tally = bound.copy()
     before = np.r_[0, np.cumsum(bound)]
     whole = root(bound, int((true_counts - bound).sum()), subset_size)
     # Parts follow from the domain's size, not from the cores, and each has its own stream.
@@ -296,22 +235,14 @@ def sample_subset_tally(
         smallest = 2 ** (len(bound) - 1).bit_length() // _MOST_PARTS
     ranges = np.zeros((_MOST_PARTS, 2), dtype=np.int64)
     reports = np.zeros((_MOST_PARTS, 2, subset_size + 1), dtype=np.int64)
-    num_parts = add_members(whole, before, votes, smallest, ranges, reports, state)
+    num_parts = add_members(whole, before, sums, smallest, ranges, reports, state)
     states = [kernel_state(rng) for _ in range(num_parts)]
 
     def place(part: int) -> None:
         node = Node(int(ranges[part, 0]), int(ranges[part, 1]), reports[part])
-        add_members(node, before, votes, 0, ranges, reports, states[part])
+        add_members(node, before, sums, 0, ranges, reports, states[part])
 
     if num_parts:
         with ThreadPoolExecutor(min(num_cores(), num_parts)) as pool:
             list(pool.map(place, range(num_parts)))
-    return votes
-
-
-def subset_tally_saves_ns(domain_size: int, subset_size: int, num_reports: int) -> float:
-    """Return about how many nanoseconds `sample_subset_tally` saves; by sizes, never by clock."""
-    vote_ns = _VOTE_NS if domain_size <= _NEAR_TABLE else _FAR_VOTE_NS
-    levels = math.log2(subset_size + 1)
-    fixed_ns = domain_size * _VALUE_NS + subset_size * levels * _MEMBER_NS
-    return num_reports * (subset_size * vote_ns - _COUNT_NS) - fixed_ns
+    return sums

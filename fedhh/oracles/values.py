@@ -14,7 +14,6 @@ from fedhh.oracles.subset_selection import (
     add_subset_votes,
     coin_threshold,
     sample_subset_tally,
-    subset_tally_saves_ns,
 )
 from fedhh.validation import InputError
 
@@ -73,12 +72,13 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
         return np.where(reports == value, log_p, log_p - self.epsilon)
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
-        # No report is stored, and the kernel refuses values outside the domain; O(n + s).
+        # No report is stored; O(n + s).
         miss = coin_threshold(heads=self.p, tails=(self.domain_size - 1) * self.q)
         add_subset_votes(values, out, subset_size=1, miss=miss, rng=rng)
 
-    def _nanoseconds_saved(self, num_reports: int) -> float:
-        return subset_tally_saves_ns(self.domain_size, 1, num_reports)
+    @property
+    def report_draws(self) -> int:
+        return 1
 
 
 @dataclass(frozen=True, kw_only=True)

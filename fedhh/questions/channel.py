@@ -150,9 +150,10 @@ class Channel(ABC):
         """
         raise NotImplementedError
 
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        """Return about what sampling saves, for channels that can."""
-        return 0.0
+    @property
+    def report_draws(self) -> int:
+        """Random numbers that a contribution's reports take; 0 if "auto" should never sample."""
+        return 0
 
     def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         """Add a block's noise-free counts faster than `add` does; None where there is no such way.

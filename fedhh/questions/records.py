@@ -13,11 +13,11 @@ import numpy as np
 
 from fedhh.hashing import Keys
 from fedhh.kernels.lookup import copy_entries, make_slots
-from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle, sampling
+from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.bloom import BloomReports
 from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
 from fedhh.oracles.poisoning import random_reports
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.sampling import SampledAggregates, report_draws
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack, Goal, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
@@ -187,10 +187,9 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
     def can_sample(self) -> bool:
         return all(isinstance(each, SampledAggregates) for each in (self.words, self.fragments))
 
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        positions: int = self.puzzle.num_positions
-        of_fragments = sampling.nanoseconds_saved(self.fragments, num_reports // positions)
-        return sampling.nanoseconds_saved(self.words, num_reports) + positions * of_fragments
+    @property
+    def report_draws(self) -> int:
+        return report_draws(self.words) + report_draws(self.fragments)
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         words, fragments, records = self.split(counts)
@@ -419,8 +418,9 @@ class Blooms(Channel):
     def can_sample(self) -> bool:
         return True
 
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        return self.reports.nanoseconds_saved(num_reports)
+    @property
+    def report_draws(self) -> int:
+        return self.reports.filters.num_bits
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         return self.reports.sample_aggregate(counts, rng=rng_of(0))

@@ -215,10 +215,11 @@ class Reports(Channel):
             scaled[self.nothing] = max(num_clients * question.max_items - real, 0)
         return scaled, int(scaled[self.nothing])
 
-    def nanoseconds_saved(self, num_reports: int) -> float:
-        from fedhh.oracles.sampling import nanoseconds_saved
+    @property
+    def report_draws(self) -> int:
+        from fedhh.oracles.sampling import report_draws
 
-        return nanoseconds_saved(self.randomizer, num_reports)
+        return report_draws(self.randomizer)
 
     def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         if not self._counts_values:

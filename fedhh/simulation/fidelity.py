@@ -34,6 +34,22 @@ PER_REPORT = "per-report"
 MIXED = "mixed"
 """What a result says if some of its layers' tallies were drawn at once, and others by report."""
 
+_DRAWS_PER_NUMBER = 256
+"""Random numbers of reports that take as long as one number of a tally that is drawn at once."""
+
+
+def is_less_work(num_reports: int, *, report_draws: int, tally_size: int) -> bool:
+    """Return whether a tally is drawn at once sooner than its reports are made.
+
+    It follows from sizes, never from a clock: the choice that rests on it is part of a result.
+
+    Args:
+        num_reports: Reports behind the tally.
+        report_draws: Random numbers that one of them takes.
+        tally_size: Numbers of the tally.
+    """
+    return num_reports * report_draws > _DRAWS_PER_NUMBER * tally_size
+
 
 def layer_fidelity(is_sampled: bool) -> str:
     """Return what a layer's row says, given whether its tally was drawn at once."""
@@ -99,8 +115,10 @@ class Fidelity:
             )
         if always or scaled:
             return True
-        return (
-            channel.can_sample and channel.nanoseconds_saved(num_clients * question.max_items) > 0
+        return channel.can_sample and is_less_work(
+            num_clients * question.max_items,
+            report_draws=channel.report_draws,
+            tally_size=channel.tally_size,
         )
 
     def broadcast(self, question: AnyQuestion, who: RoundRoster) -> Broadcast:

@@ -1,4 +1,4 @@
-"""All routes that count votes have one distribution: that of Subset Selection."""
+"""Votes that are counted without a report have the distribution of Subset Selection."""
 
 import itertools
 import math
@@ -6,19 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.kernels.bit_votes import _fill_bernoulli, density
-from fedhh.kernels.prng import aligned_empty, lane_states
-from fedhh.kernels.quick_votes import CHUNK
 from fedhh.kernels.reports import draw_subsets
+from fedhh.kernels.votes import add_distinct
 from fedhh.oracles import SubsetSelection
-from fedhh.oracles.subset_selection import add_subset_votes, best_route, coin_threshold
+from fedhh.oracles.subset_selection import add_subset_votes, coin_threshold
 from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, tally_distribution
 from fedhh.validation import InputError
 from tests.every import every
 from tests.thinned import thinned
 
-ROUTES = ["quick", "stamped", "looked-through", "bits"]
+BUFFER = 4096
 
 # Sizes, subset sizes, p, value: among them d = 1, d = s - 1, and rows that fill whole words.
 TINY = [
@@ -31,10 +29,10 @@ TINY = [
 ]
 
 
-def tally_of(values, s, d, p, rng, route):
+def tally_of(values, s, d, p, rng):
     out = np.zeros(s, dtype=np.int64)
     miss = coin_threshold(heads=p, tails=1 - p)
-    add_subset_votes(np.asarray(values), out, subset_size=d, miss=miss, rng=rng, route=route)
+    add_subset_votes(np.asarray(values), out, subset_size=d, miss=miss, rng=rng)
     return out
 
 
@@ -50,44 +48,39 @@ def subset_distribution(s, d, p, value):
     }
 
 
-@pytest.mark.parametrize("route", thinned(ROUTES))
 @pytest.mark.parametrize(("s", "d", "p", "value"), thinned(TINY, keep=2))
-def test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution(route, s, d, p, value):
+def test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution(s, d, p, value):
     rng = np.random.default_rng(0)
-    drawn = draws(6_000, [value], s, d, p, rng, route)
+    drawn = draws(6_000, [value], s, d, p, rng)
     assert follows_distribution(drawn, subset_distribution(s, d, p, value))
 
 
 @pytest.mark.slow("::test_the_tally_of_one_report_is_a_subset_of_the_exact_distribution")
-@pytest.mark.parametrize("route", ROUTES)
-def test_the_tally_of_three_reports_has_the_exact_joint_distribution(route):
+def test_the_tally_of_three_reports_has_the_exact_joint_distribution():
     rng = np.random.default_rng(1)
     oracle = SubsetSelection(epsilon=math.log(2.25), domain_size=5)
     assert (oracle.d, oracle.p) == (2, pytest.approx(0.6))
-    drawn = draws(10_000, [0, 3, 3], 5, 2, 0.6, rng, route)
+    drawn = draws(10_000, [0, 3, 3], 5, 2, 0.6, rng)
     assert follows_distribution(drawn, tally_distribution(oracle, [0, 3, 3]))
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_a_coin_far_off_is_detected(route):
-    drawn = draws(1_000, [3], 5, 2, 0.75, np.random.default_rng(2), route)
+def test_a_coin_far_off_is_detected():
+    drawn = draws(1_000, [3], 5, 2, 0.75, np.random.default_rng(2))
     assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
 
 
 @pytest.mark.slow("::test_a_coin_far_off_is_detected")
-@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("wrong", [0.65, 0.55])
-def test_a_coin_five_percent_off_is_detected(route, wrong):
+def test_a_coin_five_percent_off_is_detected(wrong):
     rng = np.random.default_rng(2)
-    drawn = draws(10_000, [3], 5, 2, wrong, rng, route)
+    drawn = draws(10_000, [3], 5, 2, wrong, rng)
     assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
 
 
-@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("wrong_d", "wrong_value"), [(3, 3), (1, 3), (2, 4)])
-def test_a_wrong_size_or_value_is_detected(route, wrong_d, wrong_value):
+def test_a_wrong_size_or_value_is_detected(wrong_d, wrong_value):
     rng = np.random.default_rng(3)
-    drawn = draws(500, [wrong_value], 5, wrong_d, 0.6, rng, route)
+    drawn = draws(500, [wrong_value], 5, wrong_d, 0.6, rng)
     assert distribution_p_value(drawn, subset_distribution(5, 2, 0.6, 3)) < ALPHA
 
 
@@ -104,15 +97,14 @@ def binned(distribution: np.ndarray, draws: np.ndarray, bins: int = 24):
     return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
-@pytest.mark.parametrize("route", thinned(ROUTES))
 @pytest.mark.parametrize(("s", "d", "p"), thinned([(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)]))
-def test_long_calls_sum_independent_reports(route, s, d, p):
-    # Sums over more than one chunk, buffer and bit plane: own + 2 other has a distribution that any
+def test_long_calls_sum_independent_reports(s, d, p):
+    # Sums over more than one buffer: own + 2 other has a distribution that any
     # tie between coins or draws of different reports would widen or narrow.
-    n, repeats = CHUNK + 300, 600
+    n, repeats = BUFFER + 300, 600
     rng = np.random.default_rng(4)
     values = np.zeros(n, dtype=np.int64)
-    tallies = draws(repeats, values, s, d, p, rng, route)
+    tallies = draws(repeats, values, s, d, p, rng)
     assert (tallies.sum(axis=1) == n * d).all()
     both = p * (d - 1) / (s - 1)
     neither = (1 - p) * (1 - d / (s - 1))
@@ -134,61 +126,55 @@ def test_correlated_reports_would_be_caught():
     assert follows_distribution(drawn, bins)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold(route):
+def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold():
     s, d, n = 129, 40, 20_000
     rng = np.random.default_rng(6)
-    tally = tally_of(np.full(n, 64), s, d, 0.5, rng, route)
+    tally = tally_of(np.full(n, 64), s, d, 0.5, rng)
     q = (d - 0.5) / (s - 1)
     others = np.delete(tally, 64)
     assert (np.abs(others - n * q) < 6.2 * math.sqrt(n * q * (1 - q))).all()
 
 
-@pytest.mark.parametrize("route", thinned(["quick", "stamped"]))
 @pytest.mark.parametrize("rare_side", ["heads", "tails"])
 @pytest.mark.parametrize("bits", thinned([19, 17]))
-def test_a_coin_finer_than_its_first_sixteen_bits_is_exact(route, rare_side, bits):
-    # 305 of 40 million coins come up on a side of probability 2**-17. The quick route's first
-    # sixteen bits alone would give none or twice as many. Of the coins that they leave open, one in
-    # eight comes up on a side of 2**-19, not seven.
+def test_a_coin_finer_than_its_first_sixteen_bits_is_exact(rare_side, bits):
+    # 305 of 40 million coins come up on a side of probability 2**-17; sixteen bits alone would give
+    # none or twice as many.
     rare, n, calls = 2.0**-bits, 4_000_000, 10
     rng = np.random.default_rng(7)
     values = np.zeros(n, dtype=np.int64)
     p = rare if rare_side == "heads" else 1 - rare
-    held = sum(int(tally_of(values, 1_000, 1, p, rng, route)[0]) for _ in range(calls))
+    held = sum(int(tally_of(values, 1_000, 1, p, rng)[0]) for _ in range(calls))
     count = held if rare_side == "heads" else n * calls - held
     expected = n * calls * rare
     assert abs(count - expected) < 6.2 * math.sqrt(expected)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("n", thinned([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5], keep=2))
+@pytest.mark.parametrize(
+    "n", thinned([0, 1, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER + 5], keep=2)
+)
 @pytest.mark.parametrize(("s", "d"), [(2, 1), (63, 7), (64, 12), (65, 64), (1_000, 3), (40_000, 9)])
-def test_every_report_gives_d_votes_to_distinct_values(route, n, s, d):
+def test_every_report_gives_d_votes_to_distinct_values(n, s, d):
     rng = np.random.default_rng(8)
-    tally = tally_of(rng.integers(0, s, size=n), s, d, 0.5, rng, route)
+    tally = tally_of(rng.integers(0, s, size=n), s, d, 0.5, rng)
     assert tally.sum() == n * d
     assert tally.min() >= 0
     assert tally.max() <= n
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_votes_are_added_to_what_is_there(route):
+def test_votes_are_added_to_what_is_there():
     values = np.arange(50) % 20
-    fresh = tally_of(values, 20, 4, 0.5, np.random.default_rng(9), route)
+    fresh = tally_of(values, 20, 4, 0.5, np.random.default_rng(9))
     out = np.arange(20) * 10**12
     miss = coin_threshold(heads=0.5, tails=0.5)
-    add_subset_votes(
-        values, out, subset_size=4, miss=miss, rng=np.random.default_rng(9), route=route
-    )
+    add_subset_votes(values, out, subset_size=4, miss=miss, rng=np.random.default_rng(9))
     assert (out - np.arange(20) * 10**12).tolist() == fresh.tolist()
 
 
-@every("route", ROUTES)
 @every("stranger", [-1, 30, 2**32, 2**32 + 3, 2**63 - 1])
-def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, stranger):
-    values = np.zeros(3 * CHUNK, dtype=np.int64)
-    values[CHUNK + 7] = stranger
+def test_values_outside_the_domain_are_refused_before_any_vote_counts(stranger):
+    values = np.zeros(3 * BUFFER, dtype=np.int64)
+    values[BUFFER + 7] = stranger
     out = np.arange(30)
     with pytest.raises(InputError, match=r"Expected values in \[0, 30\)"):
         add_subset_votes(
@@ -197,23 +183,8 @@ def test_values_outside_the_domain_are_refused_before_any_vote_counts(route, str
             subset_size=2,
             miss=coin_threshold(heads=0.5, tails=0.5),
             rng=np.random.default_rng(10),
-            route=route,
         )
     assert out.tolist() == list(range(30))
-
-
-@pytest.mark.parametrize(("s", "d", "n"), [(40_000, 150, 2_000), (5_000, 3, 150_000)])
-def test_values_that_share_stamps_are_distinguished(s, d, n):
-    # Ten values share a stamp, or stamps start over: the same draws give the same tally as a table
-    # with a stamp for each value. Many of one value make counters of a byte run over.
-    values = np.random.default_rng(10).integers(s, size=n)
-    values[: n // 2] = 7
-    tallies = [
-        tally_of(values, s, d, 0.6, np.random.default_rng(11), route)
-        for route in ("stamped", "looked-through")
-    ]
-    assert (tallies[0] == tallies[1]).all()
-    assert tallies[0][7] > 256
 
 
 def test_coin_thresholds_keep_the_smaller_side_exact():
@@ -222,42 +193,6 @@ def test_coin_thresholds_keep_the_smaller_side_exact():
     assert coin_threshold(heads=1.0, tails=1e-18) == round(1e-18 * 2**64)
     assert coin_threshold(heads=1.0, tails=0.0) == 0
     assert coin_threshold(heads=2.0**-40, tails=1 - 2.0**-40) == 2**64 - 2**24
-
-
-def test_the_route_depends_on_sizes_alone_and_each_is_chosen_somewhere():
-    def chosen(s, epsilon):
-        return best_route(s, SubsetSelection(epsilon=epsilon, domain_size=s).d)
-
-    assert chosen(1_000, 10) == "quick"
-    assert chosen(30_000, 8) == "quick"
-    assert chosen(1_000_001, 10) == "looked-through"
-    assert chosen(1_000_001, 4) == "stamped"
-    assert chosen(1_000_001, 1) == "bits"
-    # Half of all quick reports would have to be drawn again.
-    assert chosen(20, 1.5) == "stamped"
-
-
-@pytest.mark.parametrize("s", [2, 3, 65, 1_000, 1_000_001])
-def test_bit_rows_start_near_the_wanted_density(s):
-    for d in {1, s // 50, s // 9, s // 4, s // 2, s - 1} - {0}:
-        k, levels = density(s, d)
-        assert k % 2 == 1
-        assert 0 < k < 2**levels
-        if s >= 1_000 and d > s // 100:
-            assert abs(k / 2**levels - d / s) < 0.01
-
-
-@pytest.mark.parametrize("plan", [(1, 1), (1, 3), (7, 3), (11, 5), (93, 8)])
-def test_bits_of_a_row_have_the_stated_density(plan):
-    # Mending hides a wrong density from the distribution, at the price of time.
-    bits, scratch = aligned_empty(4_096, np.uint64), aligned_empty(512, np.uint64)
-    _fill_bernoulli(bits, scratch, plan, lane_states(np.random.default_rng(12)))
-    density = plan[0] / 2 ** plan[1]
-    shown = np.unpackbits(bits.view(np.uint8))
-    assert follows_distribution(shown, {1: density, 0: 1 - density})
-    pairs = shown[::2] * 2 + shown[1::2]
-    single = np.array([1 - density, density])
-    assert follows_distribution(pairs, dict(enumerate(np.outer(single, single).ravel().tolist())))
 
 
 @every(("s", "d", "p", "value"), TINY)
@@ -283,3 +218,23 @@ def test_drawn_subsets_of_a_large_domain_are_distinct_values():
     # The mean of 1.5 million uniform values is within six deviations of the middle.
     spread = 2**32 / math.sqrt(12 * reports.size)
     assert abs(reports.mean() - 2**31) < 6.2 * spread
+
+
+def votes_of_clients(supported: np.ndarray, size: int) -> np.ndarray:
+    return np.sum([np.isin(np.arange(size), row) for row in supported], axis=0)
+
+
+def test_a_row_counts_once_for_each_of_its_values():
+    rng = np.random.default_rng(3)
+    supported = rng.integers(0, 9, (200, 7))
+    out = np.arange(9)
+    add_distinct(supported, out)
+    np.testing.assert_array_equal(out - np.arange(9), votes_of_clients(supported, 9))
+    assert (out - np.arange(9) < np.bincount(supported.ravel(), minlength=9)).any()
+
+
+def test_no_row_and_no_column_add_nothing():
+    for shape in ((0, 3), (4, 0)):
+        out = np.zeros(5, dtype=np.int64)
+        add_distinct(np.zeros(shape, dtype=np.int64), out)
+        assert not out.any()

@@ -19,9 +19,10 @@ from fedhh.oracles import (
     SubsetSelection,
     subset_selection,
 )
-from fedhh.oracles.sampling import nanoseconds_saved
+from fedhh.oracles.sampling import report_draws
 from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
+from fedhh.simulation.fidelity import is_less_work
 from fedhh.testing.oracle_distributions import tally_distribution
 from fedhh.testing.statistics import ALPHA, distribution_p_value
 from fedhh.validation import InputError
@@ -198,14 +199,20 @@ def test_the_same_seed_gives_the_same_tally_and_others_another():
     assert not np.array_equal(first, other)
 
 
-def test_what_saves_time_is_a_matter_of_sizes():
+def test_what_is_less_work_is_a_matter_of_sizes():
+    def sampled(oracle, num_reports):
+        return is_less_work(
+            num_reports, report_draws=report_draws(oracle), tally_size=oracle.aggregate_size
+        )
+
     gboard = SubsetSelection(epsilon=10.0, domain_size=1_000_001)
-    assert nanoseconds_saved(gboard, 6 * 10**7) > 10**9 > 0 > nanoseconds_saved(gboard, 10**5)
-    grr = GeneralizedRandomizedResponse(epsilon=8.0, domain_size=2**16)
-    assert nanoseconds_saved(grr, 10**4) < 0
+    assert sampled(gboard, 6 * 10**7)
+    assert not sampled(gboard, 10**5)
+    assert not sampled(GeneralizedRandomizedResponse(epsilon=8.0, domain_size=2**16), 10**4)
     sketch = CountMeanSketch(epsilon=4.0, domain_size=2**40)
-    assert nanoseconds_saved(sketch, 10**6) > 0 > nanoseconds_saved(sketch, 10**4)
-    assert nanoseconds_saved(OptimizedLocalHashing(epsilon=4.0, domain_size=9), 10**9) == 0
+    assert sampled(sketch, 10**6)
+    assert not sampled(sketch, 10**4)
+    assert not sampled(OptimizedLocalHashing(epsilon=4.0, domain_size=9), 10**9)
 
 
 @pytest.mark.parametrize(

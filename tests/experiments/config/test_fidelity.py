@@ -48,7 +48,11 @@ TINY = LdpTrieHH(
             {"fidelity": "exact-tally", "layers_without_reports": 3},
         ),
         (Fidelity(), {}, {"fidelity": "per-report"}),
-        (Fidelity(), {"oracle": "oue"}, {"fidelity": "exact-tally", "layers_without_reports": 3}),
+        (
+            Fidelity(),
+            {"oracle": "oue", "clients_per_layer": 130, "max_items": 2},
+            {"fidelity": "exact-tally", "layers_without_reports": 3},
+        ),
     ],
     ids=str,
 )
