@@ -21,7 +21,7 @@ of it; everything else may change in any release:
 * `fedhh.experiments.run.audit_verdict`: a lower bound from a randomizer's reports
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.oracles.compare`: noise, size and work of all oracles, and which to use
-* `fedhh.oracles.poisoning`: what fake devices can report, and what they gain by it
+* `fedhh.oracles.attack`: what fake devices gain by the reports that an oracle's `craft` makes
 * `fedhh.oracles.consistency`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.questions.question`: what a protocol asks, and what comes back

@@ -219,6 +219,44 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
             InputError: They have more than `LARGEST_REPORT_SPACE` numbers in all.
         """
 
+    def craft(
+        self, values: npt.ArrayLike, *, sign: int, count: int, rng: np.random.Generator
+    ) -> Reports:
+        """Return reports that change the estimates of values as much as one report can.
+
+        A device sends them that does not follow its randomizer; see `fedhh.oracles.attack`. What
+        is left of a report is drawn at random, as honest reports have it.
+
+        Args:
+            values: ``(r,) int64`` in [0, domain_size), at least one; repeated ones count once.
+            sign: 1 to raise the sum of their estimates, -1 to lower it; 0 for reports that are
+                uniform over the report space, for no values.
+            count: How many reports.
+            rng: Source of the attacker's coins.
+
+        Raises:
+            InputError: Values are none, or outside the domain.
+        """
+        distinct = np.unique(as_numbers(values))
+        if not sign:
+            distinct = distinct[:0]
+        elif not len(distinct):
+            raise InputError("Expected at least one value to craft reports for, got none.")
+        require_in_domain(distinct, self.domain_size)
+        return self._craft(distinct, sign, count, rng)
+
+    def best_report(self, values: npt.ArrayLike) -> Reports:
+        """Return one report that no other one surpasses in what it adds to the values' estimates.
+
+        It is what `craft` returns, where that need not search.
+        """
+        return self.craft(values, sign=1, count=1, rng=np.random.default_rng(0))
+
+    def effect(self, reports: Reports, values: Values) -> float:
+        """Return what one of the reports adds, in the mean, to the values' estimates in all."""
+        support = self.support(reports=reports, candidates=values)
+        return float(self.estimate(support, len(reports)).sum()) / len(reports)
+
     @property
     @abstractmethod
     def report_bits(self) -> float:
@@ -237,6 +275,12 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
             rng: Source of the clients' coins.
         """
         self._add_reports(self.privatize(values, rng=rng), out)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        """Return what `craft` does for ascending values, none with sign 0; here the best of all."""
+        space = self.report_space()
+        effects = [self.effect(space[i : i + 1], values) for i in range(len(space))]
+        return np.asarray(space[best_of(sign * np.array(effects), count, rng=rng)])
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         """Return the support of candidates, or of every value, in ``(t, aggregate_size)`` sums."""
@@ -279,18 +323,10 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
         return out
 
 
-def add_support(
-    oracle: FrequencyOracle, values: Values, *, rng: np.random.Generator, out: Tally
-) -> None:
-    """Add every value's support over fresh reports to ``(domain_size,) int64``, in place.
-
-    Args:
-        oracle: The randomizer.
-        values: ``(n,) int64`` in [0, domain_size).
-        rng: Source of the clients' coins.
-        out: Changed in place, contiguous.
-    """
-    out += oracle.support(oracle.aggregate(values=values, rng=rng))
+def best_of(scores: Floats | Tally, count: int, *, rng: np.random.Generator) -> Values:
+    """Return ``(count,) int64``: the places of largest scores, each drawn at random."""
+    ties = np.flatnonzero(scores >= scores.max() - 1e-9 * abs(scores.max()))
+    return np.asarray(rng.choice(ties, size=count))
 
 
 class PureVotes(ABC):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
+from fedhh.oracles.attack import bits_with, subsets_with
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
@@ -88,6 +89,13 @@ class UnaryEncoding(IndependentSupport):
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         out += reports.sum(axis=0, dtype=np.int64)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        if not sign:
+            return rng.integers(2, size=(count, self.domain_size), dtype=np.uint8)
+        # As many ones as an honest report expects, as Cao, Jia, Gong (2021) pad; more if wanted.
+        ones, bit = int(self.p + (self.domain_size - 1) * self.q), int(sign > 0)
+        return bits_with(self.domain_size, values, bit=bit, ones=ones, count=count, rng=rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +256,14 @@ class DBitFlip(ScoredOracle):
         coins = self.keep_probability, self.flip_probability
         scores = np.array(self._scores, dtype=np.int64)
         add_sampled_bits(values, self.d, *coins, scores, out, kernel_state(rng))
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # As many of the values as fit, and others with bits of values that the client lacks.
+        inside = min(len(values), self.d)
+        own, others = subsets_with(self.domain_size, values, inside, self.d, count, rng=rng)
+        bits = rng.random(others.shape) < (self.flip_probability if sign else 0.5)
+        entries = [2 * own + (sign > 0), 2 * others + bits]
+        return np.sort(np.concatenate(entries, axis=1), axis=1)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         bits, positions = reports & 1, reports >> 1

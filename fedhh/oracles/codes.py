@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -29,6 +29,7 @@ from fedhh.oracles.base import (
     ScoredOracle,
     Tally,
     Values,
+    best_of,
 )
 from fedhh.oracles.hadamard_sketches import hadamard_entries
 from fedhh.random import Stream, generator, kernel_state
@@ -151,6 +152,13 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         scores = aggregates.copy()
         hadamard_rows(scores.reshape(-1, self.block_size))
         return np.asarray(scores[:, symbols])
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # The matrix is symmetric: this is what each output adds to the scores of the values.
+        scores = np.zeros(self.aggregate_size, dtype=np.int64)
+        scores[self.symbols[values]] = 1
+        hadamard_rows(scores.reshape(-1, self.block_size))
+        return best_of(sign * scores, count, rng=rng)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         block, row = divmod(int(self.symbols[value]), self.block_size)
@@ -326,6 +334,13 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         vectors = numbers - self._firsts[after] + self.field_size**after
         places = self.field_size ** np.arange(self.num_coordinates)[::-1]
         return np.asarray(vectors // places[:, None] % self.field_size, dtype=np.int64)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # Orthogonality is symmetric: ask for every point's support by the values' points.
+        points = replace(self, domain_size=self.aggregate_size)
+        sent = np.zeros(self.aggregate_size, dtype=np.int64)
+        sent[values] = 1
+        return best_of(sign * points.support(sent), count, rng=rng)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         products = self._coordinates(np.array([value])) * self._coordinates(

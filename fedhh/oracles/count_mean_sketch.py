@@ -20,6 +20,7 @@ from fedhh.kernels.sketch_reports import (
     vectors_supporting,
 )
 from fedhh.kernels.subset_tally import count_into
+from fedhh.oracles.attack import bits_with
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, odds
@@ -123,6 +124,19 @@ class CountMeanSketch(SampledAggregates, MeanSketchOracle):
     def _published_noise(self) -> float:
         privacy = self.p * self.flip_probability / (self.p - self.flip_probability) ** 2
         return privacy + 1 / self.num_cells
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # Every row has room for all of the values.
+        rows = np.sort(rng.integers(self.num_hashes, size=count))
+        ones = int(self.p + (self.num_cells - 1) * self.flip_probability)
+        vectors = rng.integers(2, size=(count, self.num_cells), dtype=np.uint8)
+        for row in np.unique(rows) if sign else ():
+            own = rows == row
+            cells = np.unique(self.hashes.cells(np.full(len(values), row), values))
+            vectors[own] = bits_with(
+                self.num_cells, cells, bit=int(sign > 0), ones=ones, count=int(own.sum()), rng=rng
+            )
+        return self.pack(rows, vectors.astype(np.bool_))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         rows = reports[:, 0]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fedhh.kernels.sketch_reports import add_signs, signs_supporting
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values, best_of
 from fedhh.oracles.sketch import MeanSketchOracle, Sketch, TableSketch, odds
 from fedhh.validation import InputError, require_at_least
 
@@ -93,6 +93,18 @@ class HadamardSketch(TableSketch):
         """Return half the reports of each row and half of each cell's agreement, in one sum."""
         _, reports_by_row = self._split(sketch)
         return np.asarray((self._agreement(sketch[None])[0] + reports_by_row[:, None]) / 2)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # A value's signs are its cell's row of the matrix, times its sign at coefficient 0.
+        cells = np.arange(self.row_size)
+        loads = self._cell_loads(values) * self.signs(np.zeros_like(cells), cells)
+        scores = loads.reshape(self.num_hashes * self.num_cells, -1).sum(axis=1)
+        table = np.ascontiguousarray(scores.reshape(self.num_hashes, self.num_cells))
+        hadamard_rows(table)
+        scores = np.stack([-table.ravel(), table.ravel()], axis=1).ravel()
+        entries, signs = np.divmod(best_of(sign * scores, count, rng=rng), 2)
+        rows, coefficients = np.divmod(entries, self.num_cells)
+        return np.stack([rows, coefficients, 2 * signs - 1], axis=1)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         rows, coefficients, signs = reports.T

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.oracles.base import Floats, Reports, Values
+from fedhh.oracles.base import Floats, Reports, Values, best_of
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.sketch import Sketch, SketchOracle
 from fedhh.validation import require_between
@@ -59,6 +59,11 @@ class HashedResponseOracle(SketchOracle):
             chances[cell] = self.p
             table[row] += rng.multinomial(held[row, cell], chances)
         return table.ravel()
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        scores = self._cell_loads(values).ravel()
+        best = best_of(sign * scores, count, rng=rng)
+        return np.stack(np.divmod(best, self.row_size), axis=1)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         rows, sent = reports.T

@@ -82,6 +82,15 @@ class HistogramEncoding(FrequencyOracle):
         entries[np.arange(len(values)), values] += self.steps
         return np.asarray(np.clip(entries, -self.margin, self.steps + self.margin))
 
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        low, high = -self.margin, self.steps + self.margin
+        if not sign:
+            return rng.integers(low, high, size=(count, self.domain_size), endpoint=True)
+        # Other entries are those of an honest report of a random value.
+        reports = self.privatize(rng.integers(self.domain_size, size=count), rng=rng)
+        reports[:, values] = high if sign > 0 else low
+        return reports
+
     def log_prob(self, reports: Reports, value: int) -> Floats:
         centres = np.where(np.arange(self.domain_size) == value, self.steps, 0)
         logs = np.abs(reports - centres) * self.log_ratio - math.log1p(math.exp(self.log_ratio))

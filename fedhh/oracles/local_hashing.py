@@ -11,8 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.reports import count_supports
+from fedhh.oracles.attack import random_subsets
 from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError
+
+FUNCTIONS_TRIED = 1000
+"""Hash functions that a device tries for a crafted report."""
+
+_HASHES_AT_ONCE = 2**21
 
 HASH_RANGE = 2**32
 """Hashes, of which cells are made."""
@@ -109,6 +115,44 @@ class LocalHashing(PureOracle):
             self.domain_size > HASH_RANGE,
         )
         return tally
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        """Return reports, each with the best of `FUNCTIONS_TRIED` random functions.
+
+        Some functions send all values to one cell: those with multipliers of 0, which a server
+        would notice; see `best_report`.
+        """
+        # Any function has a cell for one value, and an empty one where values are fewer than cells.
+        is_sure = len(values) == 1 if sign > 0 else len(values) < self.num_cells
+        tries = 1 if is_sure else FUNCTIONS_TRIED
+        step = max(1, _HASHES_AT_ONCE // (tries * (len(values) + 1)))
+        numbers = [min(step, count - start) for start in range(0, count, step)]
+        parts = [self._best_of(values, sign, tries, number, rng) for number in numbers]
+        return np.concatenate([np.empty((0, 4), dtype=np.int64), *parts])
+
+    def _best_of(
+        self, values: Values, sign: int, tries: int, count: int, rng: np.random.Generator
+    ) -> Reports:
+        """Return reports, each the best of so many functions and their cells."""
+        g, num_functions = self.num_cells, count * tries
+        functions = rng.integers(0, 2**64, size=(num_functions, 4), dtype=np.uint64)
+        cells = self._cells(functions[:, :, None], values)
+        # Of so many cells of a function, one at least has no value, or as few as any.
+        more = min(g, len(values) + 1) if sign <= 0 else 0
+        others = random_subsets(g, more, num_functions, rng=rng)
+        places = np.concatenate([cells, others], axis=1) + g * np.arange(num_functions)[:, None]
+        held = np.arange(places.shape[1]) < len(values)
+        unique, numbers = np.unique(places.ravel(), return_inverse=True)
+        loads = np.bincount(numbers, weights=np.tile(held, num_functions))
+        report = unique // (g * tries)
+        order = np.lexsort((rng.random(len(unique)), sign * loads, report))
+        best = unique[order[np.searchsorted(report, np.arange(count), side="right") - 1]]
+        reports: Reports = functions[best // g].view(np.int64)
+        reports[:, 3] = best % g
+        return reports
+
+    def best_report(self, values: npt.ArrayLike) -> Reports:
+        return np.zeros((1, 4), dtype=np.int64)
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         words = reports.view(np.uint64)

@@ -138,6 +138,14 @@ class SketchOracle(PureOracle):
             counts[rows, cells] += rng.multinomial(int(true_counts[value]), chances)
         return counts
 
+    def _cell_loads(self, values: Values) -> Sketch:
+        """Return ``(k, m) int64``: how many of the values each cell of each row has."""
+        rows = np.repeat(np.arange(self.num_hashes), len(values))
+        cells = self.hashes.cells(rows, np.tile(values, self.num_hashes))
+        places = rows * self.row_size + cells
+        size = self.num_hashes * self.row_size
+        return np.bincount(places, minlength=size).reshape(-1, self.row_size)
+
     def _row_sums(self, tables: Sketch, candidates: Values | None) -> Tally:
         """Return ``(t, c) int64``: for each of ``(t, k, m)`` tables, a candidate's cells summed.
 

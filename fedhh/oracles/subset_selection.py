@@ -17,6 +17,7 @@ from fedhh.kernels.prng import lane_states
 from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
+from fedhh.oracles.attack import subsets_with
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
@@ -153,6 +154,13 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     def supported_values(self, reports: Reports) -> Reports:
         return reports
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # As many of the values as fit, or as few, and others.
+        rest = self.domain_size - len(values)
+        inside = min(len(values), self.d) if sign > 0 else max(0, self.d - rest)
+        parts = subsets_with(self.domain_size, values, inside, self.d, count, rng=rng)
+        return np.sort(np.concatenate(parts, axis=1), axis=1)
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         out += np.bincount(reports.ravel(), minlength=self.domain_size)

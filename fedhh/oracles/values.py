@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.oracles.attack import other_values
 from fedhh.oracles.base import CountedOutputs, Floats, PureOracle, Reports, Tally, Values
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import (
@@ -58,6 +59,14 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
     def supported_values(self, reports: Reports) -> Reports:
         return reports[:, None]
 
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        if sign > 0:
+            return rng.choice(values, size=count)
+        rest = self.domain_size - len(values)
+        if not rest:
+            return rng.integers(self.domain_size, size=count)
+        return other_values(rng.integers(rest, size=count), values)
+
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
         """Return the counts of reports, drawn with the exact distribution; O(s), whatever n.
 
@@ -82,14 +91,12 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity(SampledAggregates, CountedOutputs, PureOracle):
+class Identity(GeneralizedRandomizedResponse):
     """No privacy at all: for debugging and for the error that is a protocol's own.
 
     epsilon must be ``math.inf``, which is what accounting then states. A report is the value;
     p = 1, q = 0, every estimate is the true count and its variance is 0.
     """
-
-    lists_support: ClassVar[bool] = True
 
     def _check_epsilon(self) -> None:
         if self.epsilon != math.inf:
@@ -97,23 +104,3 @@ class Identity(SampledAggregates, CountedOutputs, PureOracle):
                 f"Expected epsilon=inf, got epsilon={self.epsilon!r}; the null mechanism protects "
                 f"nothing, choose another oracle for a finite epsilon."
             )
-
-    @property
-    def p(self) -> float:
-        return 1.0
-
-    @property
-    def q(self) -> float:
-        return 0.0
-
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        return self._check_values(values).copy()
-
-    def supported_values(self, reports: Reports) -> Reports:
-        return reports[:, None]
-
-    def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        return self._check_counts(counts).copy()
-
-    def log_prob(self, reports: Reports, value: int) -> Floats:
-        return np.where(reports == value, 0.0, -np.inf)

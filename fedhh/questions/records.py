@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,9 +14,8 @@ import numpy as np
 from fedhh.hashing import Keys
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
+from fedhh.oracles.attack import aggregate_in_parts, bits_with
 from fedhh.oracles.bloom import BloomReports
-from fedhh.oracles.crafted_reports import aggregate_in_parts, bits_with
-from fedhh.oracles.poisoning import random_reports
 from fedhh.oracles.sampling import SampledAggregates, report_draws
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack, Goal, SampleB
@@ -24,7 +23,8 @@ from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
 from fedhh.questions.reports import (
-    ReportMaker,
+    NO_VALUES,
+    SIGNS,
     contributions,
     or_random,
     report_maker,
@@ -208,32 +208,25 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
         keys, parts = self.keys_and_parts(attack)
         if not len(keys):
             return self.craft_random(attack)
-        goal, rng = attack.goal, attack.rng
-        self._add_records(
-            attack,
-            report_maker(self.words, keys, goal, rng),
-            lambda place: report_maker(self.fragments, parts[:, place], goal, rng),
-        )
+        self._add_records(attack, keys, parts, SIGNS[attack.goal])
         return attack.sent()
 
     def craft_random(self, attack: Attack) -> Sent:
         self._add_records(
-            attack,
-            partial(random_reports, self.words, rng=attack.rng),
-            lambda _: partial(random_reports, self.fragments, rng=attack.rng),
+            attack, NO_VALUES, np.empty((0, self.puzzle.num_positions), dtype=np.int64), 0
         )
         return attack.sent(holders=0)
 
-    def _add_records(
-        self, attack: Attack, of_strings: ReportMaker, of_parts: Callable[[int], ReportMaker]
-    ) -> None:
-        """Add records, made of reports about strings and of those at each position."""
+    def _add_records(self, attack: Attack, keys: Values, parts: Values, sign: int) -> None:
+        """Add records for strings and their parts (sign 1), against them (-1), or random (0)."""
         word_sums, fragment_sums, records = self.split(attack.tally)
         positions = self.puzzle.num_positions
-        aggregate_in_parts(self.words, of_strings, attack.count, word_sums)
+        make = report_maker(self.words, keys, sign, attack.rng)
+        aggregate_in_parts(self.words, make, attack.count, word_sums)
         numbers = attack.rng.multinomial(attack.count, np.full(positions, 1 / positions))
         for place, number in enumerate(numbers.tolist()):
-            aggregate_in_parts(self.fragments, of_parts(place), number, fragment_sums[place])
+            make = report_maker(self.fragments, parts[:, place], sign, attack.rng)
+            aggregate_in_parts(self.fragments, make, number, fragment_sums[place])
         records += numbers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ from fedhh.questions.question import (
 from fedhh.random import Stream
 
 ReportMaker = Callable[[int], OracleReports]
+SIGNS: Mapping[Goal, int] = {"promote": 1, "demote": -1}
+NO_VALUES: Values = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -250,21 +252,14 @@ class Reports(Channel):
 
         Where none of the words has a value in the question, reports are random.
         """
-        from fedhh.oracles.poisoning import add_supporting_reports
-
         values, goal = attack.question.choice.wanted(attack)
         if not len(values):
             return self.craft_random(attack)
-        oracle, rng = self.randomizer, attack.rng
-        if goal == "promote" and self.adds_up and self.votes_per_client == "all":
-            add_supporting_reports(oracle, values, attack.count, rng=rng, out=attack.tally)
-            return attack.sent()
-        return attack.sent(messages=self._send(attack, report_maker(oracle, values, goal, rng)))
+        make = report_maker(self.randomizer, values, SIGNS[goal], attack.rng)
+        return attack.sent(messages=self._send(attack, make))
 
     def craft_random(self, attack: Attack) -> Sent:
-        from fedhh.oracles.poisoning import random_reports
-
-        make = partial(random_reports, self.randomizer, rng=attack.rng)
+        make = report_maker(self.randomizer, NO_VALUES, 0, attack.rng)
         return attack.sent(holders=0, messages=self._send(attack, make))
 
     def _send(self, attack: Attack, make: ReportMaker) -> Messages | None:
@@ -274,7 +269,7 @@ class Reports(Channel):
             # However many of its reports say the same, they are one vote.
             votes.add_reports(make(attack.count), out=attack.tally)
         elif self.adds_up:
-            from fedhh.oracles.crafted_reports import aggregate_in_parts
+            from fedhh.oracles.attack import aggregate_in_parts
 
             aggregate_in_parts(self.randomizer, make, attack.count, attack.tally)
         else:
@@ -293,13 +288,10 @@ SizeQuestion = Question[ItemSets, SetSize, Reports]
 
 
 def report_maker(
-    oracle: FrequencyOracle, values: Values, goal: Goal, rng: np.random.Generator
+    oracle: FrequencyOracle, values: Values, sign: int, rng: np.random.Generator
 ) -> ReportMaker:
-    """Return what makes reports for or against values."""
-    from fedhh.oracles.poisoning import opposing_reports, supporting_reports
-
-    make = supporting_reports if goal == "promote" else opposing_reports
-    return partial(make, oracle, values, rng=rng)
+    """Return what makes reports for values (sign 1), against them (-1), or at random (0)."""
+    return lambda count: oracle.craft(values, sign=sign, count=count, rng=rng)
 
 
 def tell(

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from fedhh.oracles.base import Floats, Reports, Tally, Values
-from fedhh.oracles.crafted_reports import CraftedReports, CraftedSubsets
-from fedhh.oracles.poisoning import FAMILIES
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.random import Stream, generator
@@ -278,6 +276,38 @@ class ModularSubsetSelection(SampledAggregates):
             logs[own] = math.log(chance) + block.log_prob(subsets, place % block.domain_size)
         return logs
 
+    def effect(self, reports: Reports, values: Values) -> float:
+        # Estimates are solved for together.
+        estimates = self.estimate(self.support(reports=reports), len(reports))
+        return float(estimates[values].sum()) / len(reports)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        # Estimates are linear in the support, so each residue of each block adds a number of its
+        # own: the block and the d residues of it that add most; chance decides between equals.
+        indicator = np.zeros(self.domain_size, dtype=np.int64)
+        indicator[values] = sign
+        # The equations are symmetric: so much does each value's support add to the estimates.
+        weights = self.estimate(indicator, 0)
+        added = [
+            np.bincount(self.places % m, weights=weights, minlength=m) for m in self.residues.moduli
+        ]
+        best = [
+            np.sort(each)[-block.d :].sum() for each, block in zip(added, self.blocks, strict=True)
+        ]
+        if not sign:
+            # As often as it has reports.
+            sizes = np.exp2([each.report_bits for each in self.blocks])
+            best = rng.multinomial(1, sizes / sizes.sum()).tolist()
+        number = int(np.argmax(best))
+        d, size = self.blocks[number].d, self.residues.moduli[number]
+        # Equal residues stand in another order in every report.
+        orders = rng.random((count, size)).argsort(axis=1)
+        ranks = np.argsort(-added[number][orders].round(9), axis=1, kind="stable")[:, :d]
+        reports = np.full((count, self._width), -1, dtype=np.int64)
+        reports[:, 0] = number
+        reports[:, 1 : 1 + d] = np.sort(np.take_along_axis(orders, ranks, axis=1), axis=1)
+        return reports
+
     def report_space(self) -> Reports:
         self._check_report_space(self.report_bits, width=self._width)
         spaces = [block.report_space() for block in self.blocks]
@@ -289,64 +319,3 @@ class ModularSubsetSelection(SampledAggregates):
             rows[:, 1 : 1 + space.shape[1]] = space
             start += len(space)
         return reports
-
-
-class CraftedResidues(CraftedReports[ModularSubsetSelection]):
-    """Modular Subset Selection: the block and the d residues of it that add most to the estimates.
-
-    Estimates are linear in the support, so each residue of each block adds a number of its own;
-    where several are alike, chance decides.
-    """
-
-    def uniform(self, count: int, *, rng: np.random.Generator) -> Reports:
-        bits = np.array([block.report_bits for block in self.oracle.blocks])
-        weights = np.exp2(bits - bits.max())
-        drawn = rng.choice(len(bits), size=count, p=weights / weights.sum())
-        reports = self._blank(count)
-        reports[:, 0] = drawn
-        for number, block in enumerate(self.oracle.blocks):
-            own = drawn == number
-            subsets = CraftedSubsets(block).uniform(int(own.sum()), rng=rng)
-            reports[own, 1 : 1 + block.d] = subsets
-        return reports
-
-    def effect(self, reports: Reports, values: Values) -> float:
-        estimates = self.oracle.estimate(self.oracle.support(reports=reports), len(reports))
-        return float(estimates[values].sum()) / len(reports)
-
-    def supporting(self, wanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
-        return self._best(wanted, 1, count, rng)
-
-    def opposing(self, unwanted: Values, count: int, *, rng: np.random.Generator) -> Reports:
-        return self._best(unwanted, -1, count, rng)
-
-    def _blank(self, count: int) -> Reports:
-        width = 1 + max(block.d for block in self.oracle.blocks)
-        return np.full((count, width), -1, dtype=np.int64)
-
-    def _best(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
-        oracle = self.oracle
-        indicator = np.zeros(oracle.domain_size, dtype=np.int64)
-        indicator[values] = sign
-        # The equations are symmetric: so much does each value's support add to the estimates.
-        weights = oracle.estimate(indicator, 0)
-        added = [
-            np.bincount(oracle.places % m, weights=weights, minlength=m)
-            for m in oracle.residues.moduli
-        ]
-        best = [
-            np.sort(each)[-block.d :].sum()
-            for each, block in zip(added, oracle.blocks, strict=True)
-        ]
-        number = int(np.argmax(best))
-        d, size = oracle.blocks[number].d, oracle.residues.moduli[number]
-        # Equal residues stand in another order in every report.
-        orders = rng.random((count, size)).argsort(axis=1)
-        ranks = np.argsort(-added[number][orders].round(9), axis=1, kind="stable")[:, :d]
-        reports = self._blank(count)
-        reports[:, 0] = number
-        reports[:, 1 : 1 + d] = np.sort(np.take_along_axis(orders, ranks, axis=1), axis=1)
-        return reports
-
-
-FAMILIES[ModularSubsetSelection] = CraftedResidues

@@ -18,13 +18,7 @@ from fedhh_extras.residue_systems import (
 from scipy.linalg import toeplitz
 
 from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
-from fedhh.oracles.poisoning import (
-    effect,
-    maximal_gain,
-    opposing_reports,
-    random_reports,
-    supporting_reports,
-)
+from fedhh.oracles.attack import maximal_gain
 from fedhh.testing import ORACLE_CASES, follows_distribution, oracle_checks
 from fedhh.testing.oracle_distributions import aggregate_distribution, report_distribution
 from fedhh.validation import InputError
@@ -231,17 +225,16 @@ def test_the_placement_follows_its_seed():
 @pytest.mark.parametrize("wanted", [[3], [0, 2], [1, 2, 5]])
 def test_no_report_has_more_effect_than_the_crafted_ones(wanted):
     oracle, rng = TINY[4], np.random.default_rng(1)
-    effects = [effect(oracle, report[None], wanted) for report in oracle.report_space()]
-    assert effect(oracle, supporting_reports(oracle, wanted, 9, rng=rng), wanted) == pytest.approx(
-        max(effects)
-    )
-    assert effect(oracle, opposing_reports(oracle, wanted, 9, rng=rng), wanted) == pytest.approx(
-        min(effects)
-    )
+    effects = [oracle.effect(report[None], np.array(wanted)) for report in oracle.report_space()]
+    for sign, best in ((1, max(effects)), (-1, min(effects))):
+        crafted = oracle.craft(wanted, sign=sign, count=9, rng=rng)
+        assert oracle.effect(crafted, np.array(wanted)) == pytest.approx(best)
     assert maximal_gain(oracle, wanted, share=0.05) == pytest.approx(0.05 * max(effects))
 
 
 def test_random_reports_are_uniform():
     space = TINY[4].report_space()
-    drawn = random_reports(TINY[4], 20_000, rng=np.random.default_rng(2))
+    drawn = np.concatenate(
+        [TINY[4].craft([], sign=0, count=1, rng=np.random.default_rng(i)) for i in range(8_000)]
+    )
     assert follows_distribution(drawn, {tuple(each): 1 / len(space) for each in space.tolist()})

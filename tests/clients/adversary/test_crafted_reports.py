@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import OracleSpec, make_oracle
-from fedhh.oracles.poisoning import maximal_gain
+from fedhh.oracles.attack import maximal_gain
 from fedhh.questions.matching import WordMatcher
 from fedhh.testing import follows_distribution
 from fedhh.words.lexicon import Lexicon

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from fedhh.experiments.attack.survival import LayerCut, survival
-from fedhh.oracles.poisoning import supporting_reports
 from fedhh.oracles.subset_selection import SubsetSelection
 
 GBOARD = LayerCut(num_clients=500_000, max_items=60, q=4.548752e-05, threshold=1_451)
@@ -54,7 +53,7 @@ def test_votes_of_crafted_and_honest_reports_survive_as_often():
     repeats = 1_500
     for _ in range(repeats):
         tally = oracle.aggregate(values=honest, rng=rng)
-        crafted = supporting_reports(oracle, np.array([target]), fakes * items, rng=rng)
+        crafted = oracle.craft([target], sign=1, count=fakes * items, rng=rng)
         oracle.aggregate(crafted, out=tally)
         survived += tally[target] >= cut.threshold
     assert stats.binomtest(survived, repeats, expected).pvalue > 1e-9
