@@ -282,6 +282,16 @@ class ModularSubsetSelection(SampledAggregates):
         return float(estimates[values].sum()) / len(reports)
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        reports = np.full((count, self._width), -1, dtype=np.int64)
+        if not sign:
+            # A block is drawn as often as it has reports.
+            sizes = np.exp2([block.report_bits for block in self.blocks])
+            reports[:, 0] = rng.choice(len(sizes), size=count, p=sizes / sizes.sum())
+            for number, block in enumerate(self.blocks):
+                own = reports[:, 0] == number
+                subsets = block.craft(values, sign=0, count=int(own.sum()), rng=rng)
+                reports[own, 1 : 1 + block.d] = subsets
+            return reports
         # Estimates are linear in the support, so each residue of each block adds a number of its
         # own: the block and the d residues of it that add most; chance decides between equals.
         indicator = np.zeros(self.domain_size, dtype=np.int64)
@@ -294,16 +304,11 @@ class ModularSubsetSelection(SampledAggregates):
         best = [
             np.sort(each)[-block.d :].sum() for each, block in zip(added, self.blocks, strict=True)
         ]
-        if not sign:
-            # As often as it has reports.
-            sizes = np.exp2([each.report_bits for each in self.blocks])
-            best = rng.multinomial(1, sizes / sizes.sum()).tolist()
         number = int(np.argmax(best))
         d, size = self.blocks[number].d, self.residues.moduli[number]
         # Equal residues stand in another order in every report.
         orders = rng.random((count, size)).argsort(axis=1)
         ranks = np.argsort(-added[number][orders].round(9), axis=1, kind="stable")[:, :d]
-        reports = np.full((count, self._width), -1, dtype=np.int64)
         reports[:, 0] = number
         reports[:, 1 : 1 + d] = np.sort(np.take_along_axis(orders, ranks, axis=1), axis=1)
         return reports
