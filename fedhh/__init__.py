@@ -25,12 +25,12 @@ of it; everything else may change in any release:
 * `fedhh.oracles.consistency`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.questions.question`: what a protocol asks, and what comes back
+* `fedhh.questions.noise`: what chance does to votes
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
 * `fedhh.accounting.plan`, `fedhh.accounting.local_reports`: the plan of a protocol, for accounting
-* `fedhh.server.local_discovery`, `fedhh.server.noise`: what protocols of
-  local privacy share
+* `fedhh.server.local_discovery`: what protocols of local privacy share
 * `fedhh.server.trie`: the loop of all tries
 * `fedhh.testing`: suites that an oracle or a protocol should pass
 """

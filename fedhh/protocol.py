@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 
 import numpy as np
@@ -13,11 +14,14 @@ import numpy.typing as npt
 from fedhh.accounting.plan import Plan, PlannedRound
 from fedhh.found import Discoveries, Found
 from fedhh.plugin_returns import ChecksReturns
+from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.validation import InputError, TakesSettingsByName
 from fedhh.words.alphabet import Alphabet
+from fedhh.words.trie import Codes
 
 __all__ = [
+    "Answers",
     "AnyProtocol",
     "Decision",
     "Discoveries",
@@ -104,6 +108,97 @@ class Decision:
 @dataclass(frozen=True, kw_only=True)
 class RoundSummary(Decision, RoundSizes):
     """What the server knows after a round: its sizes, and what it decided."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers(Generic[QuestionType]):
+    """The answers to a question, as the server reads them.
+
+    Attributes:
+        planned: The round.
+        question: What it asked.
+        aggregate: What came back, of a length that has been checked.
+    """
+
+    planned: PlannedRound
+    question: QuestionType
+    aggregate: Aggregate
+
+    @cached_property
+    def votes(self) -> npt.NDArray[np.int64]:
+        """``(num_candidates,) int64``: what supports each candidate that the question lists."""
+        return self.question.votes(self.aggregate)
+
+    @cached_property
+    def noise(self) -> Any:
+        """What chance does to votes: `AnyNoise`."""
+        return self.question.channel.noise_of(self.question, self.aggregate)
+
+    def found(
+        self,
+        codes: Codes,
+        *,
+        estimate: npt.NDArray[np.float64],
+        variance: npt.NDArray[np.float64],
+        z: npt.NDArray[np.float64],
+    ) -> Found:
+        """Return words with what the round says about them, see `Discoveries`.
+
+        Args:
+            codes: ``(h, width) uint16``.
+            estimate: ``(h,) float64``; likewise the others.
+            variance: ...
+            z: ...
+        """
+        clients = self.aggregate.num_clients
+        return Found.in_round(
+            self.question, codes, num_clients=clients, estimate=estimate, variance=variance, z=z
+        )
+
+    def counted(
+        self, codes: Codes, support: npt.NDArray[np.int64], noise: AnyNoise | None = None
+    ) -> Found:
+        """Return words with the estimates that follow from their support.
+
+        Args:
+            codes: ``(h, width) uint16``.
+            support: ``(h,) int64``: reports that support each word.
+            noise: What chance does to it; `noise` if None.
+        """
+        noise = self.noise if noise is None else noise
+        estimate = noise.estimate(support)
+        variance = noise.variance(estimate)
+        return self.found(codes, estimate=estimate, variance=variance, z=noise.z(support))
+
+    def decision(
+        self,
+        *,
+        threshold: int = 0,
+        num_kept: int | None = None,
+        num_candidates: int | None = None,
+        kept_by: KeptBy = "votes",
+        noise: AnyNoise | None = None,
+    ) -> Decision:
+        """Return the decision of a round that judges its candidates by votes.
+
+        Args:
+            threshold: Fewest votes with which a candidate is kept; 0 where none is dropped.
+            num_kept: Candidates kept; all if None.
+            num_candidates: Candidates judged; those that the question lists if None.
+            kept_by: See `Decision`.
+            noise: What chance does to votes; `noise` if None.
+        """
+        candidates = self.question.num_candidates if num_candidates is None else num_candidates
+        kept = candidates if num_kept is None else num_kept
+        noise = self.noise if noise is None else noise
+        return Decision(
+            num_candidates=candidates,
+            num_kept=kept,
+            threshold=threshold,
+            threshold_z=noise.threshold_z(threshold, num_dropped=candidates - kept),
+            noise_std=noise.std,
+            kept_by=kept_by,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -264,20 +359,12 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """
 
     @abstractmethod
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[State],
-        question: QuestionType,
-        aggregate: Aggregate,
-    ) -> Heard[State]:
+    def hear(self, run: RunState[State], answers: Answers[QuestionType]) -> Heard[State]:
         """Return what a round's answers say.
 
         Args:
-            planned: The round.
             run: Where the run stood when it asked.
-            question: What it asked.
-            aggregate: The answers, whose length has been checked.
+            answers: The answers.
         """
 
     def discoveries(self, run: RunState[State]) -> Discoveries:
@@ -331,7 +418,8 @@ class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, 
         """
         aggregate.check_answers(question)
         planned = self.plan.planned(question.pass_index, question.layer)
-        heard = self.asker(planned).hear(planned, run, question, aggregate)
+        answers = Answers(planned=planned, question=question, aggregate=aggregate)
+        heard = self.asker(planned).hear(run, answers)
         found = Found.nothing(self.longest_word + 1) if heard.found is None else heard.found
         if not planned.validates:
             found = self.unknown_of(found)

@@ -30,9 +30,9 @@ class Chosen(SubsetSelection):
 
 @dataclass(frozen=True, kw_only=True)
 class Mine(LdpTrieHH):
-    def keep(self, votes, noise, question):
+    def keep(self, answers):
         {protocol}
-        return super().keep(votes, noise, question)
+        return super().keep(answers)
 
 
 class Clients(StoredPopulation):

@@ -46,7 +46,7 @@ LINES = {key: MODULE.splitlines().index(f"    {{{key}}}") + 1
 WRONG = [
     ("protocol", "plan = property(lambda self: [])", "a LocalReports to be returned, got []"),
     ("protocol", "ask = lambda self, planned, run: 'all'", "a Question or None to be returned"),
-    ("protocol", "keep = lambda self, votes, noise, question: None", "a tuple of an array of "
+    ("protocol", "keep = lambda self, answers: None", "a tuple of an array of "
      "integers and an integer to be returned, got None"),
     ("protocol", "hear = lambda self, *given: replace(super(Mine, self).hear(*given), found=[])",
      "Heard.found as a Found or None, got [] of the type list"),

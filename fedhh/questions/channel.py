@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec
-from fedhh.oracles.base import PureVotes
 from fedhh.questions.choice import Attack, Choice
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import KnownCoded, Names
-from fedhh.questions.noise_shares import NoiseShares
+from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion, Messages, Tally, merge_messages
 
 _NOT_THE_FIRST_BLOCK = 1
@@ -109,15 +108,8 @@ class Channel(ABC):
         """
         return aggregate.tally if values is None else aggregate.tally[values]
 
-    def law(
-        self, question: AnyQuestion, aggregate: Aggregate
-    ) -> tuple[PureVotes | NoiseShares, float]:
-        """Return what chance does to a value's support.
-
-        Returns:
-            What votes are of, reports or clients, and how many of them were counted; or the noise
-            of a sum, and which part of it arrived.
-        """
+    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> AnyNoise:
+        """Return what chance does to a value's support."""
         raise NotImplementedError
 
     # Aggregate-level sampling: a simulator's way, never a device's.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.oracles.base import PureVotes
 from fedhh.questions.channel import Channel, in_turn
 from fedhh.questions.choice import Attack, Goal, OneTyped, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames, TrieNames, UploadNames
+from fedhh.questions.noise import Noise, SumNoise
 from fedhh.questions.noise_shares import WRAP_CHANCE, NoiseShares
 from fedhh.questions.question import (
     Aggregate,
@@ -59,8 +59,8 @@ class PlainVotes(Channel):
         """What a vote is of: a report that is its value."""
         return make_pure_oracle(OracleSpec(name="none", epsilon=math.inf), self.domain_size)
 
-    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[PureVotes, int]:
-        return self.pure, aggregate.num_reports
+    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
+        return Noise(oracle=self.pure, num_reports=aggregate.num_reports)
 
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
@@ -154,6 +154,18 @@ class PlainWords(Channel):
     def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
         together = merge_messages(messages)
         return None if together is None else self.one_row_each(question.names, together)
+
+    def rows(self, question: AnyQuestion, aggregate: Aggregate) -> Messages:
+        """Return the answers' messages, see `one_row_each`.
+
+        Raises:
+            ValueError: They are not there, or of another length.
+        """
+        size, messages = self.message_size(question.names), aggregate.messages
+        if messages is None or messages.shape[1:] != (size,):
+            got = None if messages is None else messages.shape[1:]
+            raise ValueError(f"Expected messages of {size} numbers, got {got}.")
+        return self.one_row_each(question.names, messages)
 
     def one_row_each(self, names: StringNames, messages: Messages) -> Messages:
         """Return messages with one row for each word, and each number of words where rows say it.
@@ -252,8 +264,9 @@ class NoisyVotes(Channel):
     def part(self, num_clients: int, cohort: int) -> float:
         """Return which part of the noise is in the sum over so many clients of a cohort."""
 
-    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[NoiseShares, float]:
-        return self.noise, self.part(aggregate.num_clients, question.cohort.size)
+    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> SumNoise:
+        part = self.part(aggregate.num_clients, question.cohort.size)
+        return SumNoise(noise=self.noise, part=part)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

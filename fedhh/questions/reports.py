@@ -24,6 +24,7 @@ from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack, Goal, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
 from fedhh.questions.names import ItemSets, StringNames, TrieNames
+from fedhh.questions.noise import Noise
 from fedhh.questions.question import (
     SEED_BITS,
     Aggregate,
@@ -95,10 +96,10 @@ class Reports(Channel):
         """Return what the votes for a value are of: reports, or clients with B reports each."""
         return self.client_votes(max_items) or self.pure
 
-    def law(self, question: AnyQuestion, aggregate: Aggregate) -> tuple[PureVotes, int]:
+    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
         by_client = self.votes_per_client == "one"
         counted = aggregate.num_clients if by_client else aggregate.num_reports
-        return self.votes(question.max_items), counted
+        return Noise(oracle=self.votes(question.max_items), num_reports=counted)
 
     @property
     def adds_up(self) -> bool:

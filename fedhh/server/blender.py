@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
@@ -16,16 +16,15 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Decision, Heard, RunState
+from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.question import Aggregate, AnyQuestion, Question
+from fedhh.questions.question import Question
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise, counted
 from fedhh.settings import Count, Items, Layers
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
@@ -195,13 +194,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             run.own.head, plain if planned.layer == _OPT_IN else self._randomizer
         )
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[BlenderState],
-        question: AnyQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[BlenderState]:
+    def hear(self, run: RunState[BlenderState], answers: Answers[Any]) -> Heard[BlenderState]:
         """Return what a group's answers say; after the clients', the words with blended estimates.
 
         Estimates are blended shares, times the clients that did not opt in; their variances are
@@ -211,11 +204,11 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         words the group holds is nobody's to know; its ``threshold_estimate`` is the curator's. The
         others drop nothing.
         """
-        if planned.layer == _HEAD:
-            return self._with_head(run.own, question, aggregate)
-        if planned.layer == _OPT_IN:
-            return self._with_opt_in(run.own, question, aggregate)
-        return self._with_clients(run.own, question, aggregate)
+        if answers.planned.layer == _HEAD:
+            return self._with_head(run.own, answers)
+        if answers.planned.layer == _OPT_IN:
+            return self._with_opt_in(run.own, answers)
+        return self._with_clients(run.own, answers)
 
     def records(self) -> WordsQuestion:
         """Return the question for plain words."""
@@ -235,17 +228,10 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
-    def _with_head(
-        self, own: BlenderState, question: WordsQuestion, aggregate: Aggregate
-    ) -> Heard[BlenderState]:
-        messages = aggregate.messages
-        if messages is None or messages.shape[1:] != (self.length + 1,):
-            raise ValueError(
-                f"Expected messages of {self.length + 1} numbers, got "
-                f"{None if messages is None else messages.shape[1:]}."
-            )
-        curator = self.curator
-        head = curator.head_list(messages, layer=_HEAD, most=self.max_words)
+    def _with_head(self, own: BlenderState, answers: Answers[WordsQuestion]) -> Heard[BlenderState]:
+        question, curator = answers.question, self.curator
+        rows = question.channel.rows(question, answers.aggregate)
+        head = curator.head_list(rows, layer=_HEAD, most=self.max_words)
         return Heard(
             own=replace(own, head=head),
             decision=Decision(
@@ -258,41 +244,35 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         )
 
     def _with_opt_in(
-        self, own: BlenderState, question: VoteQuestion, aggregate: Aggregate
+        self, own: BlenderState, answers: Answers[VoteQuestion]
     ) -> Heard[BlenderState]:
-        curator, counts = self.curator, question.votes(aggregate)
-        shares = curator.shares(counts, layer=_OPT_IN, num_clients=aggregate.num_clients)
+        curator, clients = self.curator, answers.aggregate.num_clients
+        shares = curator.shares(answers.votes, layer=_OPT_IN, num_clients=clients)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
-            decision=_counting(question, noise_std=math.sqrt(2) * curator.opt_in_scale),
+            decision=_counting(answers, noise_std=math.sqrt(2) * curator.opt_in_scale),
         )
 
     def _with_clients(
-        self, own: BlenderState, question: VoteQuestion, aggregate: Aggregate
+        self, own: BlenderState, answers: Answers[VoteQuestion]
     ) -> Heard[BlenderState]:
-        oracle = question.channel.pure
+        oracle, aggregate, votes = answers.noise.oracle, answers.aggregate, answers.votes
         clients, reports = aggregate.num_clients, aggregate.num_reports
-        votes = question.votes(aggregate)
         local = client_shares(votes, oracle, num_clients=clients, num_reports=reports)
         local = with_floor(local, float(oracle.variance(0, max(reports, 1))) / clients**2)
         blended = Shares(share=own.share, variance=own.variance).blend(local)
         order = np.argsort(-blended.share, kind="stable")
         share, variance = blended.share[order], blended.variance[order]
-        noise = Noise(oracle=oracle, num_reports=reports)
-        found = replace(
-            counted(question, aggregate, noise, codes=own.head[order], support=votes[order]),
+        found = answers.found(
+            own.head[order],
             estimate=share * clients,
             variance=variance * clients**2,
             z=share / np.sqrt(variance),
         )
-        return Heard(own=own, decision=_counting(question, noise_std=noise.std), found=found)
+        return Heard(own=own, decision=_counting(answers, noise_std=answers.noise.std), found=found)
 
 
-def _counting(question: VoteQuestion, *, noise_std: float) -> Decision:
+def _counting(answers: Answers[VoteQuestion], *, noise_std: float) -> Decision:
     """Return the decision of a round that estimates its candidates and keeps all."""
-    return Decision(
-        num_candidates=question.num_candidates,
-        num_kept=question.num_candidates,
-        noise_std=noise_std,
-        kept_by="estimates",
-    )
+    size = answers.question.num_candidates
+    return Decision(num_candidates=size, num_kept=size, noise_std=noise_std, kept_by="estimates")

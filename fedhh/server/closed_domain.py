@@ -13,12 +13,11 @@ from typing import Annotated, Any, Generic
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.found import Found
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, QuestionType, State
+from fedhh.protocol import Answers, Heard, QuestionType, State
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.question import Question
 from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion, padded_reports
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import decision_of_sample, sample_counts
@@ -151,37 +150,29 @@ class SetProtocol(
         )
 
     def hear_sample(
-        self,
-        question: MemberQuestion,
-        aggregate: Aggregate,
-        *,
-        is_last: bool,
-        sizes: Floats | None = None,
+        self, answers: Answers[MemberQuestion], *, is_last: bool, sizes: Floats | None = None
     ) -> tuple[Ints, Heard[Any]]:
         """Return the places of the words with the most support, and what the round says.
 
         Of the last round, these are the words found, best first; of others the 2 k best, ascending.
 
         Args:
-            question: The round's, for padding and sampling.
-            aggregate: The answers.
+            answers: The round's, for padding and sampling.
             is_last: Whether it is the last round.
             sizes: `set_sizes` of other clients, to correct the counts; None for none.
         """
         how = self.post_processing if is_last else "none"
-        counts = sample_counts(question, aggregate, sizes, post_processing=how)
+        counts = sample_counts(answers, sizes, post_processing=how)
         most = self.keep if is_last else self.num_kept
-        kept, threshold = top_eta(counts.support, most, ties="strict")
+        kept, threshold = top_eta(answers.votes, most, ties="strict")
         found = None
         if is_last:
-            kept = kept[np.argsort(-counts.support[kept], kind="stable")]
-            found = Found.in_round(
-                question,
-                question.names.words[kept],
-                num_clients=aggregate.num_clients,
+            kept = kept[np.argsort(-answers.votes[kept], kind="stable")]
+            found = answers.found(
+                answers.question.names.words[kept],
                 estimate=counts.estimate[kept],
                 variance=counts.variance[kept],
                 z=counts.z[kept],
             )
-        decision = decision_of_sample(question, aggregate, threshold=threshold, num_kept=len(kept))
+        decision = decision_of_sample(answers, threshold=threshold, num_kept=len(kept))
         return kept, Heard(own=None, decision=decision, found=found)

@@ -19,7 +19,7 @@ from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
 from fedhh.privacy_loss.binomial import binomial_excess
-from fedhh.server.noise import Noise
+from fedhh.questions.noise import Noise
 
 MISSES = 0.05
 """Share of the intervals of returned words that may miss, in expectation."""

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
+from fedhh.protocol import Answers
 from fedhh.questions.names import TrieNames
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie import EtaTrie, TrieState
@@ -124,8 +124,6 @@ class LdpTrieHH(LocalTrie):
     def most_prefixes(self, candidates: int) -> int:
         return super().most_prefixes(candidates) if self.ties == "strict" else candidates
 
-    def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: VoteQuestion
-    ) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers[VoteQuestion]) -> tuple[npt.NDArray[np.int64], int]:
         """Return the best ``eta_max`` candidates, and the votes that keep one."""
-        return top_eta(votes, self.most_kept, ties=self.ties)
+        return top_eta(answers.votes, self.most_kept, ties=self.ties)

@@ -14,8 +14,7 @@ import numpy as np
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, RunState
-from fedhh.questions.question import Aggregate
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.cohorts import Seed
@@ -167,22 +166,17 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         )
 
     def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[LdpMinerState],
-        question: SetQuestion,
-        aggregate: Aggregate,
+        self, run: RunState[LdpMinerState], answers: Answers[SetQuestion]
     ) -> Heard[LdpMinerState]:
         """Return L, or the most frequent words of a round; of the last one, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.
         """
-        if self._phase(planned) < 0:
-            size = padded_size(set_sizes(question, aggregate))
-            own = replace(run.own, padded_size=size)
-            return Heard(own=own, decision=decision_of_sample(question, aggregate))
-        is_last = self._phase(planned) == len(_PHASES) - 1
-        kept, heard = self.hear_sample(question, aggregate, is_last=is_last)
+        phase = self._phase(answers.planned)
+        if phase < 0:
+            own = replace(run.own, padded_size=padded_size(set_sizes(answers)))
+            return Heard(own=own, decision=decision_of_sample(answers))
+        kept, heard = self.hear_sample(answers, is_last=phase == len(_PHASES) - 1)
         return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))
 
     @property

@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.consistency import PostProcessing, norm_sub, post_process
-from fedhh.protocol import Decision
-from fedhh.questions.question import Aggregate
+from fedhh.protocol import Answers, Decision
+from fedhh.questions.noise import Noise
 from fedhh.questions.reports import MemberQuestion, SetQuestion, SizeQuestion
-from fedhh.server.noise import Noise, by_votes
 
 _Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int64]
 
 WHOLE_SHARE = 0.9
 """Share of the clients that hold a candidate whose sets padding should not cut."""
@@ -48,7 +46,7 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
     )
 
 
-def set_sizes(question: SizeQuestion, aggregate: Aggregate) -> _Floats:
+def set_sizes(answers: Answers[SizeQuestion]) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
@@ -60,6 +58,7 @@ def set_sizes(question: SizeQuestion, aggregate: Aggregate) -> _Floats:
     A rule that stops where the sum comes within a standard error of all would miss the right l by
     chance once in six, and make up what is missing from sizes that only noise shows.
     """
+    question, aggregate = answers.question, answers.aggregate
     oracle, reports = question.channel.pure, aggregate.num_reports
     support = question.channel.support(question, aggregate)
     estimate = oracle.estimate(support, reports)
@@ -97,7 +96,6 @@ class SampleCounts:
     """What a round of padding and sampling says about its candidates, ``(c,)`` each.
 
     Attributes:
-        support: ``int64``: reports that support each.
         estimate: ``float64``: clients of the cohort that hold each. Without bias where no client
             holds more than L; otherwise too small, and corrected for the mean of what is lost.
         variance: ``float64``: of the estimate, by the oracle's formula and from sampling; the
@@ -105,15 +103,13 @@ class SampleCounts:
         z: ``float64``: how far above the noise of the reports the support lies.
     """
 
-    support: _Ints
     estimate: _Floats
     variance: _Floats
     z: _Floats
 
 
 def sample_counts(
-    question: MemberQuestion,
-    aggregate: Aggregate,
+    answers: Answers[MemberQuestion],
     sizes: _Floats | None = None,
     *,
     post_processing: PostProcessing = "none",
@@ -125,24 +121,21 @@ def sample_counts(
     ones from the sizes of sets.
 
     Args:
-        question: The round's.
-        aggregate: Its answers.
+        answers: The round's.
         sizes: `set_sizes` of other clients, for the correction; None for none.
         post_processing: Of the estimated numbers of reports, before they are multiplied.
     """
-    oracle, reports = question.channel.pure, aggregate.num_reports
-    support = question.votes(aggregate)
-    noise = Noise.of_aggregate(oracle, reports, aggregate.tally)
-    sampled = oracle.estimate(support, reports)
+    question, reports = answers.question, answers.aggregate.num_reports
+    noise = _noise_of_sample(answers)
+    sampled = noise.estimate(answers.votes)
     held = np.clip(sampled, 0, reports)
     chance = 1 / question.choice.padded_size
     scale = question.choice.padded_size * (1 + _lost_per_counted(question, sampled, reports, sizes))
     reported = post_process(post_processing, sampled, total=reports, std=noise.std, has_rest=True)
     return SampleCounts(
-        support=support,
         estimate=reported * scale,
         variance=(noise.variance(sampled) + held * (1 - chance)) * scale**2,
-        z=noise.z(support),
+        z=noise.z(answers.votes),
     )
 
 
@@ -158,20 +151,21 @@ def _lost_per_counted(
 
 
 def decision_of_sample(
-    question: SetQuestion, aggregate: Aggregate, *, threshold: int = 0, num_kept: int | None = None
+    answers: Answers[SetQuestion], *, threshold: int = 0, num_kept: int | None = None
 ) -> Decision:
     """Return what a round about held sets decides.
 
     Args:
-        question: The round's.
-        aggregate: Its answers.
+        answers: The round's.
         threshold: Support of the last candidate kept; 0 if the round drops none.
         num_kept: Candidates kept; all if None.
     """
-    candidates = question.num_candidates
-    return by_votes(
-        Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally),
-        threshold=threshold,
-        num_candidates=candidates,
-        num_kept=candidates if num_kept is None else num_kept,
-    )
+    noise = _noise_of_sample(answers)
+    return answers.decision(threshold=threshold, num_kept=num_kept, noise=noise)
+
+
+def _noise_of_sample(answers: Answers[SetQuestion]) -> Noise:
+    """Return what chance does to votes, a sketch's collisions included."""
+    aggregate = answers.aggregate
+    oracle = answers.question.channel.pure
+    return Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)

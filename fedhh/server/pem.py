@@ -15,14 +15,14 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.noise import Noise
+from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, StringQuestion
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
@@ -144,20 +144,15 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
     def ask(self, planned: PlannedRound, run: RunState[Codes]) -> StringQuestion:
         return self._question(planned.layer)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[Codes],
-        question: StringQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[Codes]:
+    def hear(self, run: RunState[Codes], answers: Answers[StringQuestion]) -> Heard[Codes]:
         """Return the best extensions of what was kept; of the last group, the words found.
 
         The server scores ``num_candidates``, of which none was broadcast.
         """
+        question, aggregate, group = answers.question, answers.aggregate, answers.planned.layer
         candidates = extensions(
             run.own,
-            self.prefix_lengths[planned.layer - 2] if planned.layer > 1 else 0,
+            self.prefix_lengths[group - 2] if group > 1 else 0,
             question.names.length,
             alphabet_size=question.alphabet.size,
             fixed_length=self.fixed_length,
@@ -169,10 +164,10 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
         best = candidates[order]
         found = None
         if question.names.length == self.length:
-            found = counted(question, aggregate, noise, codes=best, support=support[order])
+            found = answers.counted(best, support[order], noise)
             found = self.with_reported(found, order, noise, support)
-        decision = by_votes(
-            noise, threshold=threshold, num_candidates=len(candidates), num_kept=len(kept)
+        decision = answers.decision(
+            threshold=threshold, num_candidates=len(candidates), num_kept=len(kept), noise=noise
         )
         return Heard(own=best, decision=decision, found=found, kept=best)
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from fedhh.found import Found
 from fedhh.oracles.consistency import PostProcessing, post_process
 from fedhh.protocol import QuestionType, State
+from fedhh.questions.noise import Noise
 from fedhh.server.local_discovery import CohortProtocol
-from fedhh.server.noise import Noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from fedhh.questions.noise import Noise
 from fedhh.random import scatter
-from fedhh.server.noise import Noise
 from fedhh.validation import require_at_least, require_choice
 
 _Ints = npt.NDArray[np.int64]

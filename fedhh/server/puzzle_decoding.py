@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import PureOracle
-from fedhh.server.noise import chance_of_votes
+from fedhh.questions.noise import chance_of_votes
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes

@@ -14,10 +14,10 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.accounting.local_reports import LocalReports, RapporReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.question import Question
 from fedhh.questions.records import BloomQuestion, Blooms
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
@@ -116,19 +116,13 @@ class Rappor(
             channel=Blooms(reports=BloomReports(filters=filters, response=self.response)),
         )
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[float],
-        question: BloomQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[float]:
+    def hear(self, run: RunState[float], answers: Answers[BloomQuestion]) -> Heard[float]:
+        question = answers.question
         keys = question.names.keys_of(self.domain)
-        decoded = decode(question.channel.reports, aggregate.tally, keys)
+        decoded = decode(question.channel.reports, answers.aggregate.tally, keys)
         return judged_filters(
-            question,
+            answers,
             question.channel.reports,
-            aggregate,
             decoded,
             self.domain,
             familywise_error=self.familywise_error,

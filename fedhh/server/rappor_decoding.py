@@ -17,10 +17,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csc_array
 from scipy.special import ndtr
 
-from fedhh.found import Found
 from fedhh.oracles.bloom import BloomReports
-from fedhh.protocol import Decision, Heard
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.protocol import Answers, Decision, Heard
 from fedhh.words.trie import Codes
 
 _Floats = npt.NDArray[np.float64]
@@ -130,9 +128,8 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
 
 
 def judged_filters(
-    question: AnyQuestion,
+    answers: Answers[Any],
     reports: BloomReports,
-    aggregate: Aggregate,
     decoded: Decoded,
     codes: Codes,
     *,
@@ -144,9 +141,8 @@ def judged_filters(
     reports, and ``noise_std`` that of a candidate that shares no bit with another.
 
     Args:
-        question: The round's.
+        answers: The round's.
         reports: About the candidates.
-        aggregate: The answers.
         decoded: What they say.
         codes: ``(c, width) uint16``: all candidates that were tested.
         familywise_error: Chance that any word is returned which no client holds, by Bonferroni's
@@ -155,7 +151,8 @@ def judged_filters(
     kept = np.flatnonzero(decoded.p_value < familywise_error / max(len(codes), 1))
     kept = kept[np.argsort(-decoded.estimate[kept], kind="stable")]
     estimate = decoded.estimate[kept]
-    alone = aggregate.num_reports * reports.response.bit_variance / reports.filters.num_hashes
+    num_reports, num_hashes = answers.aggregate.num_reports, reports.filters.num_hashes
+    alone = num_reports * reports.response.bit_variance / num_hashes
     return Heard(
         own=decoded.others,
         decision=Decision(
@@ -165,10 +162,8 @@ def judged_filters(
             noise_std=math.sqrt(alone),
             kept_by="estimates",
         ),
-        found=Found.in_round(
-            question,
+        found=answers.found(
             codes[decoded.candidates[kept]],
-            num_clients=aggregate.num_clients,
             estimate=estimate,
             variance=decoded.variance[kept],
             z=decoded.z[kept],

@@ -15,9 +15,9 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.accounting.local_reports import BloomRecords, LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.question import Question
 from fedhh.questions.records import NgramQuestion, Ngrams
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
@@ -170,23 +170,19 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         return self._question()
 
     def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[tuple[int, ...]],
-        question: NgramQuestion,
-        aggregate: Aggregate,
+        self, run: RunState[tuple[int, ...]], answers: Answers[NgramQuestion]
     ) -> Heard[tuple[int, ...]]:
         """Return the words that filters of n-grams and of whole strings show.
 
         ``num_candidates`` were put together from n-grams.
         """
-        words, tables = question.channel.split(aggregate.tally)
+        question = answers.question
+        words, tables = question.channel.split(answers.aggregate.tally)
         codes, kept = self.candidates(question, tables)
         decoded = decode(question.channel.words, words, question.names.keys_of(codes))
         heard = judged_filters(
-            question,
+            answers,
             question.channel.words,
-            aggregate,
             decoded,
             codes,
             familywise_error=self.familywise_error,

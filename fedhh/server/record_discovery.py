@@ -18,13 +18,13 @@ from annotated_types import Gt, Lt
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.noise import Noise
+from fedhh.questions.question import Question
 from fedhh.questions.records import Parts, RecordQuestion, Records
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import Noise, by_votes, counted
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
@@ -98,28 +98,25 @@ class RecordProtocol(
         return self.records()
 
     def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[Decoded | None],
-        question: RecordQuestion[Parts],
-        aggregate: Aggregate,
+        self, run: RunState[Decoded | None], answers: Answers[RecordQuestion[Parts]]
     ) -> Heard[Decoded | None]:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
         """
+        question, aggregate = answers.question, answers.aggregate
         word_sums, part_sums, records = question.channel.split(aggregate.tally)
         codes, decoding = self.candidates(question, part_sums, records)
         support = question.channel.words.support(word_sums, question.names.keys_of(codes))
         noise = Noise.of_aggregate(question.channel.words, aggregate.num_reports, word_sums)
         chosen = self.credible(noise, support)
-        found = counted(question, aggregate, noise, codes=codes[chosen], support=support[chosen])
-        decision = by_votes(
-            noise,
+        decision = answers.decision(
             threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
             num_kept=len(chosen),
+            noise=noise,
         )
+        found = answers.counted(codes[chosen], support[chosen], noise)
         found = self.with_reported(found, chosen, noise, support)
         return Heard(own=decoding, decision=decision, found=found)
 

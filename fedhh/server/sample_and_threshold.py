@@ -16,10 +16,8 @@ from annotated_types import Gt, Lt
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
-from fedhh.found import Found
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion
-from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
@@ -90,25 +88,19 @@ class SampleAndThreshold(TrustedAggregator):
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
         return self.words_question(inclusion=self.counts.rate)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[int],
-        question: WordsQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[int]:
+    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is senders over rate."""
-        codes, rows = self.words_of(question, aggregate)
+        codes, rows = self.words_of(answers)
         counts, senders = self.counts, rows[:, -1]
         order = np.argsort(-senders, kind="stable")
         which = order[senders[order] >= counts.threshold]
         estimate = senders[which] / counts.rate
-        found = Found.in_round(
-            question,
+        return self.published(
+            run,
+            answers,
             codes[which],
-            num_clients=aggregate.num_clients,
             estimate=estimate,
             variance=estimate * (1 - counts.rate) / counts.rate,
             z=np.full(len(which), math.inf),
+            threshold=counts.threshold,
         )
-        return self.published(run, question, found, threshold=counts.threshold)

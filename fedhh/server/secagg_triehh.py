@@ -14,12 +14,11 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Lt
 
 from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
-from fedhh.accounting.plan import PlannedRound
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import SecureSumQuestion, SecureVotes
-from fedhh.questions.question import Aggregate, Question
+from fedhh.questions.question import Question
 from fedhh.server.summed_trie import Modulus, SummedTrie
 from fedhh.server.trie import TrieState
 from fedhh.settings import AUTO, Passes, decided
@@ -147,11 +146,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
         )
 
     def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[TrieState],
-        question: SecureSumQuestion,
-        aggregate: Aggregate,
+        self, run: RunState[TrieState], answers: Answers[SecureSumQuestion]
     ) -> Heard[TrieState]:
         """Return what a layer keeps.
 
@@ -159,9 +154,10 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
             RunFailedError: More clients than allowed dropped out; nothing of the layer is
                 published.
         """
+        planned, num_clients = answers.planned, answers.aggregate.num_clients
         fewest = self.plan.fewest_shares(planned)
-        if aggregate.num_clients < fewest:
-            missing = planned.num_clients - aggregate.num_clients
+        if num_clients < fewest:
+            missing = planned.num_clients - num_clients
             where = f"pass {planned.pass_index + 1}, layer {planned.layer}"
             raise RunFailedError(
                 f"{self.name}: in {where}, {missing:,} of {planned.num_clients:,} clients dropped "
@@ -170,4 +166,4 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
                 "noise the stated guarantee does not hold, and the layer is not published. Raise "
                 "max_dropout."
             )
-        return super().hear(planned, run, question, aggregate)
+        return super().hear(run, answers)

@@ -13,8 +13,8 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from fedhh.oracles import OracleSpec
+from fedhh.questions.noise import Noise
 from fedhh.questions.records import RecordQuestion
-from fedhh.server.noise import Noise
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
 from fedhh.settings import Count

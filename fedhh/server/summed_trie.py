@@ -11,7 +11,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.noisy_sums import NoisySums
-from fedhh.protocol import Decision
+from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
@@ -19,7 +19,6 @@ from fedhh.questions.plain import NoisyVotes
 from fedhh.questions.question import Question
 from fedhh.server.cohorts import Central, Contributing
 from fedhh.server.pruning import top_eta
-from fedhh.server.sum_noise import SumNoise
 from fedhh.server.trie import EtaTrie, TrieState
 from fedhh.settings import AUTO, Positive, decided
 
@@ -89,30 +88,22 @@ class SummedTrie(
             return changes
         return {"noise_std": self.least_noise}
 
-    def keep(
-        self, votes: npt.NDArray[np.int64], noise: SumNoise, question: SumQuestion
-    ) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers[SumQuestion]) -> tuple[npt.NDArray[np.int64], int]:
         if self.pruning == "top-eta":
-            return super().keep(votes, noise, question)
-        threshold = self._least_sum(noise, len(votes))
-        above = np.flatnonzero(votes >= threshold)
+            return super().keep(answers)
+        threshold = self._least_sum(answers)
+        above = np.flatnonzero(answers.votes >= threshold)
         if len(above) <= self.eta_max:
             return above, threshold
-        best, threshold = top_eta(votes[above], self.eta_max, ties="strict")
+        best, threshold = top_eta(answers.votes[above], self.eta_max, ties="strict")
         return above[best], threshold
 
-    def decision(
-        self, noise: Any, *, threshold: int, num_candidates: int, num_kept: int
-    ) -> Decision:
-        decision = super().decision(
-            noise, threshold=threshold, num_candidates=num_candidates, num_kept=num_kept
-        )
-        by_noise = self.pruning == "threshold" and threshold == self._least_sum(
-            noise, num_candidates
-        )
+    def decision(self, answers: Answers[SumQuestion], *, threshold: int, num_kept: int) -> Decision:
+        decision = super().decision(answers, threshold=threshold, num_kept=num_kept)
+        by_noise = self.pruning == "threshold" and threshold == self._least_sum(answers)
         return replace(decision, kept_by="threshold" if by_noise else "votes")
 
-    def _least_sum(self, noise: SumNoise, num_candidates: int) -> int:
-        """Return the least sum that keeps one of so many candidates."""
-        chance = min(self.noise_kept / num_candidates, 0.5)
-        return noise.noise.least_sum(chance, noise.part)
+    def _least_sum(self, answers: Answers[SumQuestion]) -> int:
+        """Return the least sum that keeps a candidate."""
+        chance = min(self.noise_kept / len(answers.votes), 0.5)
+        return int(answers.noise.noise.least_sum(chance, answers.noise.part))

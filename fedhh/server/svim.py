@@ -14,8 +14,7 @@ from annotated_types import Gt, Lt
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, RunState
-from fedhh.questions.question import Aggregate
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import (
@@ -131,24 +130,17 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
         oracle = OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon)
         return self.size_question(self.names_of(run.own.kept), oracle)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[SvimState],
-        question: SetQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[SvimState]:
+    def hear(self, run: RunState[SvimState], answers: Answers[SetQuestion]) -> Heard[SvimState]:
         """Return what a group's reports say; of the last group's, the words found.
 
         The second group's round drops no candidate; its domain is the sizes that a set may have.
         Estimates are of clients of the last group that hold the word.
         """
-        state = run.own
-        if planned.layer == _SIZES:
-            state = replace(state, sizes=set_sizes(question, aggregate))
-            return Heard(own=state, decision=decision_of_sample(question, aggregate))
-        is_last = planned.layer == _COUNTS
-        kept, heard = self.hear_sample(question, aggregate, is_last=is_last, sizes=state.sizes)
+        state, layer = run.own, answers.planned.layer
+        if layer == _SIZES:
+            state = replace(state, sizes=set_sizes(answers))
+            return Heard(own=state, decision=decision_of_sample(answers))
+        kept, heard = self.hear_sample(answers, is_last=layer == _COUNTS, sizes=state.sizes)
         return replace(heard, own=replace(state, kept=state.kept[kept]))
 
     @property

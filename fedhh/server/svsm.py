@@ -18,9 +18,8 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
-from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
@@ -185,38 +184,30 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             return self.singles.ask(planned, _of_singles(run))
         return self._set_question(run.own) if len(run.own.itemsets) else None
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[SvsmState],
-        question: SetQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[SvsmState]:
+    def hear(self, run: RunState[SvsmState], answers: Answers[SetQuestion]) -> Heard[SvsmState]:
         """Return what a group's reports say; the words found are SVIM's.
 
         The rounds about sets drop none.
         """
         state = run.own
-        if planned.layer <= _SINGLE_GROUPS:
-            heard = self.singles.hear(planned, _of_singles(run), question, aggregate)
+        if answers.planned.layer <= _SINGLE_GROUPS:
+            heard = self.singles.hear(_of_singles(run), answers)
             state = replace(state, singles=heard.own)
             if heard.found is not None:
                 sets = likely_sets(heard.found.estimate, self.num_sets)
                 state = replace(state, words=heard.found, itemsets=sets)
             return Heard(own=state, decision=heard.decision, found=heard.found)
         if not len(state.sizes):
-            state = replace(state, sizes=set_sizes(question, aggregate))
-            return Heard(own=state, decision=decision_of_sample(question, aggregate))
-        counts = sample_counts(
-            question, aggregate, state.sizes, post_processing=self.post_processing
-        )
+            state = replace(state, sizes=set_sizes(answers))
+            return Heard(own=state, decision=decision_of_sample(answers))
+        counts = sample_counts(answers, state.sizes, post_processing=self.post_processing)
         state = replace(
             state,
             estimate=counts.estimate,
             variance=counts.variance,
-            set_clients=aggregate.num_clients,
+            set_clients=answers.aggregate.num_clients,
         )
-        return Heard(own=state, decision=decision_of_sample(question, aggregate))
+        return Heard(own=state, decision=decision_of_sample(answers))
 
     def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.

@@ -16,11 +16,8 @@ from annotated_types import Ge, Le
 from scipy.special import ndtri
 
 from fedhh.accounting.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
-from fedhh.accounting.plan import PlannedRound
-from fedhh.found import Found
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion
-from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 from fedhh.settings import AUTO
 
@@ -97,30 +94,19 @@ class TeeHistogram(TrustedAggregator):
             release=self.release,
         )
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[int],
-        question: WordsQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[int]:
+    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
         """Return the published words, most frequent first; ``estimate`` is the noisy count."""
-        codes, rows = self.words_of(question, aggregate)
+        codes, rows = self.words_of(answers)
         release = self.release
-        which, noisy = publish(release, rows[:, -1], rng=self.noise_of(planned))
-        found = Found.in_round(
-            question,
-            codes[which],
-            num_clients=aggregate.num_clients,
-            estimate=noisy,
-            variance=np.full(len(which), release.std**2),
-            z=_z(release, noisy),
-        )
+        which, noisy = publish(release, rows[:, -1], rng=self.noise_of(answers.planned))
         lowest = release.threshold if not release.min_contributors else 0.0
         return self.published(
             run,
-            question,
-            found,
+            answers,
+            codes[which],
+            estimate=noisy,
+            variance=np.full(len(which), release.std**2),
+            z=_z(release, noisy),
             threshold_estimate=lowest,
             noise_std=release.std,
             kept_by="estimates",

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.questions.noise import Noise
 from fedhh.questions.records import RecordQuestion
-from fedhh.server.noise import Noise
 from fedhh.server.pruning import above_noise
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import Count, Positive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Generic, Self
+from typing import Annotated, Any, ClassVar, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,11 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
-from fedhh.protocol import Decision, Heard, QuestionType, RunState
+from fedhh.protocol import Answers, Decision, Heard, QuestionType, RunState
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.server.cohorts import Cohorts
 from fedhh.server.layer_consistency import num_exceeding, shares_of
-from fedhh.server.noise import Noise, by_votes, counted, noise_of
 from fedhh.server.pruning import top_eta
-from fedhh.server.sum_noise import SumNoise
 from fedhh.settings import Layers, decided
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes, PrefixTrie
@@ -53,60 +50,6 @@ class TrieState:
     finished: Codes
     excluded: Codes
     shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LayerVotes:
-    """A layer's answers as its server reads them.
-
-    Attributes:
-        question: The broadcast.
-        aggregate: The answers.
-        noise: What chance does to votes.
-        votes: ``(num_candidates,) int64``.
-    """
-
-    question: AnyQuestion
-    aggregate: Aggregate
-    noise: Any
-    votes: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, question: AnyQuestion, aggregate: Aggregate) -> Self:
-        """Return what a question's answers say."""
-        return cls(
-            question=question,
-            aggregate=aggregate,
-            noise=noise_of(question, aggregate),
-            votes=question.votes(aggregate),
-        )
-
-    def found(self, words: Indices, depth: int) -> Found:
-        """Return candidates that are whole words, with ``(w, depth + 1)`` codes."""
-        names = self.question.names
-        extended = names.trie.spell(words[words < names.num_extensions])
-        codes = np.zeros((len(words), depth + 1), dtype=np.uint16)
-        codes[: len(extended), : extended.shape[1]] = extended
-        codes[len(extended) :] = names.finished[
-            words[words >= names.num_extensions] - names.num_extensions
-        ]
-        support = self.votes[words]
-        return counted(self.question, self.aggregate, self.noise, codes=codes, support=support)
-
-    def compared(self, own: TrieState, extensions: Indices) -> tuple[npt.NDArray[np.float64], int]:
-        """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
-
-        Args:
-            own: The state that asked.
-            extensions: ``(e,) int64``: kept candidates that extend a prefix, ascending.
-        """
-        trie, estimate = self.question.names.trie, self.noise.estimate(self.votes[extensions])
-        variance = self.noise.variance(estimate)
-        shares = shares_of(estimate, variance, self.aggregate.num_clients)
-        exceeding = 0
-        if len(own.shares) == trie.width:
-            exceeding = num_exceeding(shares, own.shares[extensions // trie.alphabet_size])
-        return shares[extensions % trie.alphabet_size != END], exceeding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,13 +97,11 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         """Return what clients are asked about a layer's candidates."""
 
     @abstractmethod
-    def keep(self, votes: npt.NDArray[np.int64], noise: Any, question: Any) -> tuple[Indices, int]:
+    def keep(self, answers: Answers[QuestionType]) -> tuple[Indices, int]:
         """Return which candidates a layer keeps, and the votes that keep one.
 
         Args:
-            votes: ``(num_candidates,) int64``.
-            noise: What chance does to them.
-            question: The layer's broadcast.
+            answers: The layer's.
 
         Returns:
             Ascending ``int64`` candidate numbers, and the threshold.
@@ -195,12 +136,10 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         return found.codes
 
     def decision(
-        self, noise: Noise | SumNoise, *, threshold: int, num_candidates: int, num_kept: int
+        self, answers: Answers[QuestionType], *, threshold: int, num_kept: int
     ) -> Decision:
         """Return what a layer tells of its decision; `keep` chose by votes here."""
-        return by_votes(
-            noise, threshold=threshold, num_candidates=num_candidates, num_kept=num_kept
-        )
+        return answers.decision(threshold=threshold, num_kept=num_kept)
 
     def initial(self) -> tuple[PrefixTrie, Codes]:
         """Return the prefixes that the first layer extends, and shorter words that it asks about.
@@ -256,30 +195,29 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
             return None
         return self.question(TrieNames(trie=own.trie, finished=own.finished, excluded=own.excluded))
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[TrieState],
-        question: QuestionType,
-        aggregate: Aggregate,
-    ) -> Heard[TrieState]:
-        layer, names = LayerVotes.of(question, aggregate), question.names
-        kept, threshold = self.keep(layer.votes, layer.noise, question)
+    def hear(self, run: RunState[TrieState], answers: Answers[QuestionType]) -> Heard[TrieState]:
+        names = answers.question.names
+        kept, threshold = self.keep(answers)
         words = kept[(kept >= names.num_extensions) | (kept % names.trie.alphabet_size == END)]
-        found = layer.found(words, self.depth)
-        found = self.with_reported(found, words, layer.noise, layer.votes).without(names.excluded)
-        decision = self.decision(
-            layer.noise,
-            threshold=threshold,
-            num_candidates=question.num_candidates,
-            num_kept=len(kept),
-        )
-        return self.extended(run, layer, kept, found, decision)
+        found = self.words_found(answers, words).without(names.excluded)
+        decision = self.decision(answers, threshold=threshold, num_kept=len(kept))
+        return self.extended(run, answers, kept, found, decision)
+
+    def words_found(self, answers: Answers[QuestionType], words: Indices) -> Found:
+        """Return ``(w,) int64`` candidates that are whole words, with what the layer says."""
+        names = answers.question.names
+        is_extension = words < names.num_extensions
+        codes = np.zeros((len(words), self.depth + 1), dtype=np.uint16)
+        extended = names.trie.spell(words[is_extension])
+        codes[: len(extended), : extended.shape[1]] = extended
+        codes[len(extended) :] = names.finished[words[~is_extension] - names.num_extensions]
+        found = answers.counted(codes, answers.votes[words])
+        return self.with_reported(found, words, answers.noise, answers.votes)
 
     def extended(
         self,
         run: RunState[TrieState],
-        layer: LayerVotes,
+        answers: Answers[QuestionType],
         kept: Indices,
         found: Found,
         decision: Decision,
@@ -289,31 +227,27 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
 
         Args:
             run: Where the run stood when it asked.
-            layer: The answers.
+            answers: The layer's.
             kept: ``(k,) int64``, ascending: candidates that the layer keeps, words among them.
             found: The words.
             decision: What became of the candidates.
             learned: Fields of the state that a protocol has besides.
         """
-        names, own = layer.question.names, run.own
+        names, own = answers.question.names, run.own
         extensions = kept[kept < names.num_extensions]
-        shares, exceeding = own.shares, 0
-        if self.compares_layers:
-            shares, exceeding = layer.compared(own, extensions)
         trie = names.trie.extend(extensions)
+        following: dict[str, Any] = {}
+        if self.compares_layers:
+            following["shares"], exceeding = _compared(answers, own, extensions)
+            decision = replace(decision, num_exceeding=exceeding)
         is_over = trie.width == 0 or trie.length > self.depth
         if is_over:
             following = vars(self._start_pass(own.pass_index + 1, run.found.append(found)))
         else:
-            following = {
-                "layer": self.layer_of(trie),
-                "trie": trie,
-                "finished": own.finished[:0],
-                "shares": shares,
-            }
+            following |= {"layer": self.layer_of(trie), "trie": trie, "finished": own.finished[:0]}
         return Heard(
             own=replace(own, **following, **learned),
-            decision=replace(decision, num_exceeding=exceeding),
+            decision=decision,
             found=found,
             kept=None if is_over else trie.levels[-1],
         )
@@ -327,6 +261,25 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
             finished=finished,
             excluded=self.left_out(found),
         )
+
+
+def _compared(
+    answers: Answers[Any], own: TrieState, extensions: Indices
+) -> tuple[npt.NDArray[np.float64], int]:
+    """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
+
+    Args:
+        answers: The layer's.
+        own: The state that asked.
+        extensions: ``(e,) int64``: kept candidates that extend a prefix, ascending.
+    """
+    trie, noise = answers.question.names.trie, answers.noise
+    estimate = noise.estimate(answers.votes[extensions])
+    shares = shares_of(estimate, noise.variance(estimate), answers.aggregate.num_clients)
+    exceeding = 0
+    if len(own.shares) == trie.width:
+        exceeding = num_exceeding(shares, own.shares[extensions // trie.alphabet_size])
+    return shares[extensions % trie.alphabet_size != END], exceeding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,9 +304,9 @@ class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
         """``eta_max``, once it is decided."""
         return decided(self.eta_max, "eta_max")
 
-    def keep(self, votes: npt.NDArray[np.int64], noise: Any, question: Any) -> tuple[Indices, int]:
+    def keep(self, answers: Answers[QuestionType]) -> tuple[Indices, int]:
         """Return the ``eta_max`` candidates with the most votes, and the votes that keep one."""
-        return top_eta(votes, self.most_kept, ties="strict")
+        return top_eta(answers.votes, self.most_kept, ties="strict")
 
     def most_prefixes(self, candidates: int) -> int:
         return min(candidates, self.most_kept)

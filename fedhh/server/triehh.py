@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_parameters
-from fedhh.protocol import Decision
+from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
 from fedhh.questions.plain import PlainVotes, WordVoteQuestion
 from fedhh.questions.question import Question
 from fedhh.server.cohorts import Central, CentralEpsilon
-from fedhh.server.noise import Noise
 from fedhh.server.trie import Trie, TrieState
 from fedhh.settings import AUTO, CountOrAuto, Layers, decided
 from fedhh.validation import InputError
@@ -120,17 +119,16 @@ class TrieHH(Trie[WordVoteQuestion], Central[TrieState, WordVoteQuestion]):
         channel = PlainVotes(num_candidates=names.num_candidates)
         return Question(names=names, choice=OneTyped(), channel=channel)
 
-    def keep(
-        self, votes: npt.NDArray[np.int64], noise: Noise, question: WordVoteQuestion
-    ) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers[WordVoteQuestion]) -> tuple[npt.NDArray[np.int64], int]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
-        return np.flatnonzero(votes >= self.least_votes), self.least_votes
+        return np.flatnonzero(answers.votes >= self.least_votes), self.least_votes
 
     def decision(
-        self, noise: Any, *, threshold: int, num_candidates: int, num_kept: int
+        self, answers: Answers[WordVoteQuestion], *, threshold: int, num_kept: int
     ) -> Decision:
         # There is no noise.
-        return Decision(num_candidates=num_candidates, num_kept=num_kept, threshold=threshold)
+        candidates = answers.question.num_candidates
+        return Decision(num_candidates=candidates, num_kept=num_kept, threshold=threshold)
 
 
 def discovery_probability(

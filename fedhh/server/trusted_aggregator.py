@@ -17,11 +17,11 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
-from fedhh.protocol import Decision, Heard, RunState
+from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.question import Aggregate, Messages, Question
+from fedhh.questions.question import Messages, Question
 from fedhh.random import Stream, generator
 from fedhh.server.cohorts import Central, Contributing, Seed
 from fedhh.settings import (
@@ -140,21 +140,14 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
             channel=PlainWords(num_keys=names.num_keys, by_size=by_size, inclusion=inclusion),
         )
 
-    def words_of(self, question: WordsQuestion, aggregate: Aggregate) -> tuple[Codes, Messages]:
+    def words_of(self, answers: Answers[WordsQuestion]) -> tuple[Codes, Messages]:
         """Return the distinct words that clients sent, with the rows that are about each.
 
         Returns:
             ``(c, length + 1) uint16`` codes, and ``(rows, message_size) int64`` rows, as
             `PlainWords.one_row_each` returns them; one for each word unless they are by size.
         """
-        messages, channel = aggregate.messages, question.channel
-        size = channel.message_size(question.names)
-        if messages is None or messages.shape[1:] != (size,):
-            raise ValueError(
-                f"Expected messages of {size} numbers, got "
-                f"{None if messages is None else messages.shape[1:]}."
-            )
-        rows = channel.one_row_each(question.names, messages)
+        rows = answers.question.channel.rows(answers.question, answers.aggregate)
         codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
         codes[:, : self.length] = rows[:, : self.length]
         return codes, rows
@@ -166,8 +159,12 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
     def published(
         self,
         run: RunState[int],
-        question: WordsQuestion,
-        found: Any,
+        answers: Answers[WordsQuestion],
+        codes: Codes,
+        *,
+        estimate: Floats,
+        variance: Floats,
+        z: Floats,
         **more: Any,
     ) -> Heard[int]:
         """Return what is published of a round.
@@ -177,16 +174,18 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
 
         Args:
             run: Where the run stood.
-            question: The round.
-            found: The words, with what is published about them.
+            answers: The round's.
+            codes: ``(h, length + 1) uint16``: the words.
+            estimate: ``(h,)``: what is published about them; likewise the others.
+            variance: ...
+            z: ...
             more: See `Decision`.
         """
+        candidates = answers.question.names.num_keys
         return Heard(
-            own=run.own + len(found.codes),
-            decision=Decision(
-                num_candidates=question.names.num_keys, num_kept=len(found.codes), **more
-            ),
-            found=found,
+            own=run.own + len(codes),
+            decision=Decision(num_candidates=candidates, num_kept=len(codes), **more),
+            found=answers.found(codes, estimate=estimate, variance=variance, z=z),
         )
 
 

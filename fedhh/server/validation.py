@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedhh.accounting.plan import PlannedRound
-from fedhh.protocol import Heard, RunState
-from fedhh.questions.question import Aggregate
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.evidence import Evidence
-from fedhh.server.noise import Noise, by_votes
 from fedhh.words.rows import match_rows
 
 if TYPE_CHECKING:
@@ -41,24 +39,16 @@ class Validation:
         filling = short[match_rows(short, codes) < 0][:missing]
         return protocol.words_question(np.concatenate([codes, filling]), protocol.validation_oracle)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[Any],
-        question: VoteQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[Any]:
+    def hear(self, run: RunState[Any], answers: Answers[VoteQuestion]) -> Heard[Any]:
         """Return the words that the votes let through."""
-        protocol = self.protocol
-        law, counted = question.channel.law(question, aggregate)
-        noise, clients = Noise(oracle=law, num_reports=counted), aggregate.num_clients
-        votes = question.votes(aggregate)[: len(run.found.codes)]
+        protocol, noise, clients = self.protocol, answers.noise, answers.aggregate.num_clients
+        votes = answers.votes[: len(run.found.codes)]
         validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
         earlier = protocol.earlier_evidence(run.own)
         limits = None if earlier is None else protocol.limits
         evidence = validation
         if earlier is not None:
-            most = protocol.most_reports(planned)
+            most = protocol.most_reports(answers.planned)
             evidence = earlier.with_votes(noise, votes, clients, limits=limits, planned=most)
         accepted, chosen = evidence.accepted(
             run.found,
@@ -67,8 +57,7 @@ class Validation:
             anonymity_k=protocol.anonymity_k,
             limits=limits,
         )
-        decision = by_votes(
-            noise,
+        decision = answers.decision(
             threshold=int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1,
             num_candidates=len(votes),
             num_kept=len(accepted.codes),
@@ -78,6 +67,6 @@ class Validation:
         z = decision.threshold_z if earlier is None else math.nan
         return Heard(
             own=run.own,
-            decision=replace(decision, threshold_z=z, num_candidates=question.num_candidates),
+            decision=replace(decision, threshold_z=z, num_candidates=len(answers.votes)),
             found=protocol.with_reported(accepted, chosen, noise, votes),
         )

@@ -16,10 +16,8 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.plan import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
-from fedhh.found import Found
-from fedhh.protocol import Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion
-from fedhh.questions.question import Aggregate
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator, normal_z
 from fedhh.words.trie import Codes
 
@@ -64,32 +62,21 @@ class WeightedSelection(TrustedAggregator):
         found = run.found.codes[:, : self.length]
         return self.words_question(by_size=True, excluded=found if len(found) else None)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[int],
-        question: WordsQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[int]:
+    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
         """Return the round's published words, by falling noisy weight."""
-        codes, rows = self.words_of(question, aggregate)
-        release = self.releases[planned.layer - 1]
+        codes, rows = self.words_of(answers)
+        release, rng = self.releases[answers.planned.layer - 1], self.noise_of(answers.planned)
         first, weights = _weights(codes, rows)
-        noisy = weights + self.noise_of(planned).normal(scale=release.sigma, size=len(weights))
+        noisy = weights + rng.normal(scale=release.sigma, size=len(weights))
         order = np.argsort(-noisy, kind="stable")
         which = order[noisy[order] >= release.threshold]
-        found = Found.in_round(
-            question,
+        return self.published(
+            run,
+            answers,
             codes[first[which]],
-            num_clients=aggregate.num_clients,
             estimate=noisy[which],
             variance=np.full(len(which), release.sigma**2),
             z=normal_z(noisy[which], release.sigma),
-        )
-        return self.published(
-            run,
-            question,
-            found,
             threshold_estimate=release.threshold,
             noise_std=release.sigma,
             kept_by="estimates",

@@ -40,8 +40,9 @@ class KeepAboveZ(LdpTrieHH):
     def most_prefixes(self, candidates):
         return candidates
 
-    def keep(self, votes, noise, question):
-        kept = np.flatnonzero(noise.z(votes) > self.z)
+    def keep(self, answers):
+        votes = answers.votes
+        kept = np.flatnonzero(answers.noise.z(votes) > self.z)
         return kept, int(votes[kept].min(initial=votes.max()))
 '''
 NAME = "own_above_z:KeepAboveZ"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.server.noise import Noise
+from fedhh.questions.noise import Noise
 from fedhh.server.pruning import above_noise, top_eta
 from fedhh.validation import InputError
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
+from fedhh.questions.noise import Noise
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import (
     Evidence,
@@ -22,7 +23,6 @@ from fedhh.server.evidence import (
     p_values_of_rare,
     p_values_of_rounds,
 )
-from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.testing import LETTERS
 from fedhh.testing.oracle_distributions import tally_distribution

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting.plan import PlannedRound
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.protocol import Answers
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import amplified
@@ -51,6 +53,13 @@ def population_of(sets):
         word_ids=np.array(list(itertools.chain(*sets)), dtype=np.int32),
         counts=np.ones(sum(sizes), dtype=np.int32),
     )
+
+
+def heard(question, aggregate):
+    """Return the answers to a question, as a server reads them."""
+    size = question.domain_size
+    planned = PlannedRound(layer=1, num_clients=1, smallest_domain=size, largest_domain=size)
+    return Answers(planned=planned, question=question, aggregate=aggregate)
 
 
 def question_of(
@@ -145,7 +154,8 @@ def test_sizes_of_sets_are_counted_and_noise_is_not():
     def sizes_of(estimates):
         tally = np.rint(1_000 * oracle.q + np.array(estimates) * (oracle.p - oracle.q))
         tally = tally.astype(np.int64)
-        return set_sizes(question, Aggregate(tally=tally, num_reports=1_000, num_clients=1_000))
+        answers = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
+        return set_sizes(heard(question, answers))
 
     assert sizes_of([200, 300, 500, 0, 0]) == pytest.approx([200, 300, 500, 0, 0], abs=4)
     # What comes after all holders is noise; what goes below 0 is, too.
@@ -166,7 +176,7 @@ def test_a_size_that_only_noise_shows_is_hardly_ever_taken_for_the_largest():
     for _ in range(400):
         support = rng.binomial(held, oracle.p) + rng.binomial(2_000 - held, oracle.q)
         tally = Aggregate(tally=support, num_reports=2_000, num_clients=2_000)
-        sizes = set_sizes(question, tally)
+        sizes = set_sizes(heard(question, tally))
         assert sizes.sum() == pytest.approx(2_000)
         assert (sizes >= 0).all()
         lengths.append(padded_size(sizes))
@@ -190,7 +200,7 @@ def test_counts_are_scaled_by_the_padding_and_by_what_larger_sets_lost():
     tally = np.rint(question.channel.randomizer.q * 1_000 + sampled).astype(np.int64)
     aggregate = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
     sizes = np.array([0, 90.0, 0, 10, 0])
-    plain, corrected = (sample_counts(question, aggregate, each) for each in (None, sizes))
+    plain, corrected = (sample_counts(heard(question, aggregate), each) for each in (None, sizes))
     assert plain.estimate == pytest.approx(sampled[:4], abs=0.1)
     assert corrected.estimate.sum() == pytest.approx(1_200, abs=0.5)
     assert corrected.variance == pytest.approx(plain.variance * 1.2**2, rel=1e-3)
@@ -203,7 +213,7 @@ def test_the_variance_is_that_of_sampling_and_of_the_randomizer():
     estimates = []
     for seed in range(120):
         answer = answered(ClientWorker(population, seed=seed), question)
-        counts = sample_counts(question, answer.aggregate)
+        counts = sample_counts(heard(question, answer.aggregate))
         estimates.append(counts.estimate[0])
     spread = float(counts.variance[0])
     assert np.mean(estimates) == pytest.approx(300, abs=5 * math.sqrt(spread / 120))
@@ -261,7 +271,7 @@ def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
     population = population_of([(0,)] * 3_000 + [(3,)] * 1_000)
     answer = answered(ClientWorker(population, seed=1), question)
     assert question.tally_size > question.domain_size
-    counts = sample_counts(question, answer.aggregate)
+    counts = sample_counts(heard(question, answer.aggregate))
     error = counts.estimate - [3_000, 0, 0, 1_000]
     assert (np.abs(error) < 6 * np.sqrt(counts.variance)).all()
 
@@ -376,6 +386,6 @@ def test_a_round_of_sizes_keeps_all_and_states_no_threshold():
     aggregate = Aggregate(
         tally=np.full(question.tally_size, 8, dtype=np.int64), num_reports=40, num_clients=40
     )
-    decision = decision_of_sample(question, aggregate)
+    decision = decision_of_sample(heard(question, aggregate))
     assert (decision.threshold, decision.num_kept, decision.num_candidates) == (0, 4, 4)
     assert math.isnan(decision.threshold_z)

@@ -12,12 +12,12 @@ from fedhh.experiments.report.layer_figures import draw_trie
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
+from fedhh.questions.noise import Noise
 from fedhh.questions.plain import NoisyVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.sample_and_threshold import SampleAndThreshold

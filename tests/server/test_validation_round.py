@@ -14,11 +14,11 @@ from scipy import stats
 
 from fedhh.found import Found
 from fedhh.oracles import SubsetSelection
+from fedhh.questions.noise import Noise
 from fedhh.server import evidence as evidence_module
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import Evidence
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.server.noise import Noise
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population

@@ -199,8 +199,8 @@ def test_what_goes_wrong_with_clients_ends_all_who_asked_them():
 
 @dataclass(frozen=True, kw_only=True)
 class KeepsAll(LdpTrieHH):
-    def keep(self, votes, noise, question):
-        return np.arange(len(votes)), 0
+    def keep(self, answers):
+        return np.arange(len(answers.votes)), 0
 
 
 @dataclass(frozen=True, kw_only=True)

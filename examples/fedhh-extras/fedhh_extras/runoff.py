@@ -7,7 +7,6 @@ import numpy as np
 
 from fedhh import Heard, InputError
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.noise import by_votes, counted, noise_of
 from fedhh.settings import Count
 
 
@@ -56,17 +55,13 @@ class Runoff(LocalProtocol):
         codes = self.symbols.encode(self.listed, width=self.longest_word + 1)
         return self.words_question(codes[run.own], self.validation_oracle)
 
-    def hear(self, planned, run, question, aggregate):
+    def hear(self, run, answers):
         """Return the words with the most votes; of the runoff, as words found."""
-        votes, noise = question.votes(aggregate), noise_of(question, aggregate)
+        votes = answers.votes
         best = np.argsort(-votes, kind="stable")[: self.keep]
-        codes = question.names.finished[best]
-        found = counted(question, aggregate, noise, codes=codes, support=votes[best])
-        threshold = int(votes[best].min())
+        found = answers.counted(answers.question.names.finished[best], votes[best])
         return Heard(
             own=run.own[best],
-            decision=by_votes(
-                noise, threshold=threshold, num_candidates=len(votes), num_kept=len(best)
-            ),
-            found=found if planned.layer == 2 else None,
+            decision=answers.decision(threshold=int(votes[best].min()), num_kept=len(best)),
+            found=found if answers.planned.layer == 2 else None,
         )

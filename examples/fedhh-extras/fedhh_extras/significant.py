@@ -20,7 +20,7 @@ class SignificantTrieHH(LdpTrieHH):
 
     least_z: Positive = 3.0
 
-    def keep(self, votes, noise, question):
-        kept, threshold = super().keep(votes, noise, question)
-        kept = kept[noise.z(votes[kept]) >= self.least_z]
-        return kept, int(votes[kept].min()) if len(kept) else threshold
+    def keep(self, answers):
+        kept, threshold = super().keep(answers)
+        kept = kept[answers.noise.z(answers.votes[kept]) >= self.least_z]
+        return kept, int(answers.votes[kept].min()) if len(kept) else threshold

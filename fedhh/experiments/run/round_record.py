@@ -13,10 +13,9 @@ import numpy.typing as npt
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.questions.answer import FakeReports
 from fedhh.questions.names import TrieNames
+from fedhh.questions.noise import AnyNoise, Noise
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.questions.reports import StringQuestion
-from fedhh.server.noise import Noise, noise_of
-from fedhh.server.sum_noise import SumNoise
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -32,7 +31,7 @@ class VoteStatistics:
     Attributes:
         votes: ``int64``, ascending.
         counts: ``int64``; candidates with so many.
-        z: ``float32``, see `fedhh.server.noise.Noise.z`.
+        z: ``float32``, see `fedhh.questions.noise.Noise.z`.
         estimate: ``float32``; unbiased estimate of the contributions.
         std_error: ``float32``; its standard error by the oracle's formula.
     """
@@ -44,7 +43,7 @@ class VoteStatistics:
     std_error: _Floats
 
     @classmethod
-    def of(cls, noise: Noise | SumNoise, votes: _Indices) -> VoteStatistics:
+    def of(cls, noise: AnyNoise, votes: _Indices) -> VoteStatistics:
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
             # Far cheaper than sorting a million of them.
@@ -227,7 +226,8 @@ def _of_votes(
     before: Sequence[str],
     after: Discoveries,
 ) -> RoundRecord:
-    names, votes, noise = question.names, question.votes(aggregate), noise_of(question, aggregate)
+    names, votes = question.names, question.votes(aggregate)
+    noise = question.channel.noise_of(question, aggregate)
     width = max(names.finished.shape[1], names.trie.length + 1)
     is_validation = not names.num_extensions
     texts = list(after.words)
@@ -259,7 +259,7 @@ def _of_votes(
 def _record(
     question: AnyQuestion,
     summary: RoundSummary,
-    noise: Noise | SumNoise,
+    noise: AnyNoise,
     votes: _Indices,
     **rest: Any,
 ) -> RoundRecord:

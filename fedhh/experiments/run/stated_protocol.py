@@ -9,8 +9,7 @@ from typing import Any, NoReturn, get_args
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Participation, Plan, PlannedRound
-from fedhh.protocol import AnyProtocol, DiscoveryProtocol, RunState
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.protocol import Answers, AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 
@@ -123,9 +122,7 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
     def ask(self, planned: PlannedRound, run: RunState[Any]) -> NoReturn:
         self.begin()
 
-    def hear(
-        self, planned: PlannedRound, run: RunState[Any], question: AnyQuestion, aggregate: Aggregate
-    ) -> NoReturn:
+    def hear(self, run: RunState[Any], answers: Answers[Any]) -> NoReturn:
         self.begin()
 
 

@@ -23,9 +23,9 @@ from scipy.special import ndtri
 from fedhh.longitudinal.aggregation.sums import ReportSums, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
+from fedhh.questions.noise import Noise
 from fedhh.questions.question import Aggregate
 from fedhh.questions.records import RecordQuestion
-from fedhh.server.noise import Noise
 from fedhh.server.sfp import Sfp
 from fedhh.system.archive import Arrays, part, within
 from fedhh.words.puzzle import FragmentPuzzle

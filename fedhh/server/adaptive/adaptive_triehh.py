@@ -20,8 +20,7 @@ from fedhh.accounting.plan import PlannedRound
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
 from fedhh.oracles.client_votes import ClientVotes
-from fedhh.protocol import Decision, Heard, RunState
-from fedhh.questions.question import Aggregate
+from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.adaptive import public_list
 from fedhh.server.adaptive.character_model import (
@@ -35,8 +34,7 @@ from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePo
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
 from fedhh.server.local_discovery import FalseDiscoveryRate, ValidationShare
-from fedhh.server.noise import Noise, counted
-from fedhh.server.trie import EtaMax, LayerVotes, TrieState
+from fedhh.server.trie import EtaMax, Indices, TrieState
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, decided
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
@@ -198,18 +196,11 @@ class AdaptiveTrieHH(LocalTrie):
         names = replace(question.names, finished=np.concatenate(asked))
         return self.votes_question(names, self.oracle_spec)
 
-    def hear(
-        self,
-        planned: PlannedRound,
-        run: RunState[TrieState],
-        question: VoteQuestion,
-        aggregate: Aggregate,
-    ) -> Heard[TrieState]:
-        state = self._own(run.own)
-        layer = LayerVotes.of(question, aggregate)
-        noise, every = layer.noise, layer.votes
+    def hear(self, run: RunState[TrieState], answers: Answers[VoteQuestion]) -> Heard[TrieState]:
+        state, question = self._own(run.own), answers.question
+        noise, every, clients = answers.noise, answers.votes, answers.aggregate.num_clients
         votes = every[: question.names.num_extensions + len(state.finished)]
-        seen = self._seen(votes, noise, aggregate)
+        seen = self._seen(answers, votes)
         size = question.alphabet.size
         ends = question.names.trie.spell(np.arange(question.names.trie.width) * size)[:, :-1]
         numbers = contexts(ends, size)
@@ -230,11 +221,11 @@ class AdaptiveTrieHH(LocalTrie):
             evidence = evidence.with_votes(
                 noise,
                 carried,
-                aggregate.num_clients,
+                clients,
                 limits=self.limits,
-                planned=self.most_reports(planned),
+                planned=self.most_reports(answers.planned),
             )
-        found = self._new_candidates(run, layer, chosen.words)
+        found = self._new_candidates(run, answers, chosen.words)
         evidence = evidence.and_nothing(len(found.codes))
         if not len(chosen.prefixes) and self.limits is not None:
             # What ends a pass before its last layer may be votes for the words.
@@ -252,7 +243,7 @@ class AdaptiveTrieHH(LocalTrie):
         )
         heard = self.extended(
             run,
-            layer,
+            answers,
             kept,
             found,
             decision,
@@ -287,27 +278,24 @@ class AdaptiveTrieHH(LocalTrie):
         return own
 
     def _new_candidates(
-        self, run: RunState[TrieState], layer: LayerVotes, words: npt.NDArray[np.int64]
+        self, run: RunState[TrieState], answers: Answers[VoteQuestion], words: Indices
     ) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
-        found = layer.found(words, self.depth)
-        found = self.with_reported(found, words, layer.noise, layer.votes)
+        found = self.words_found(answers, words)
         # What was listed is asked about already.
         (new,) = np.nonzero(match_rows(found.codes, run.found.codes) < 0)
         found = found.only(new)
-        if layer.question.layer == self._first_layer:
-            found = found.append(self._listed_found(layer, found.codes))
+        if answers.planned.layer == self._first_layer:
+            found = found.append(self._listed_found(answers, found.codes))
         # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
-    def _seen(
-        self, votes: npt.NDArray[np.int64], noise: Noise, aggregate: Aggregate
-    ) -> LayerEvidence:
+    def _seen(self, answers: Answers[VoteQuestion], votes: Indices) -> LayerEvidence:
         return LayerEvidence.of_votes(
             votes,
-            noise.oracle,
-            num_clients=aggregate.num_clients,
-            num_reports=noise.num_reports,
+            answers.noise.oracle,
+            num_clients=answers.aggregate.num_clients,
+            num_reports=answers.noise.num_reports,
             limit=_LIMIT * self._share_noise,
         )
 
@@ -326,17 +314,16 @@ class AdaptiveTrieHH(LocalTrie):
     def _sampled_list(self) -> Codes:
         return public_list.sample_of(self._listed, longer_than=self._first_layer)
 
-    def _listed_found(self, layer: LayerVotes, known: Codes) -> Found:
+    def _listed_found(self, answers: Answers[VoteQuestion], known: Codes) -> Found:
         """Return the listed words that the first layer makes candidates: some sampled, or all."""
-        question, aggregate = layer.question, layer.aggregate
-        first = question.names.num_extensions + len(self.initial()[1])
-        votes = layer.votes[first : first + len(self._sampled_list)]
-        findable = public_list.findable(self._seen(votes, layer.noise, aggregate))
+        first = answers.question.names.num_extensions + len(self.initial()[1])
+        votes = answers.votes[first : first + len(self._sampled_list)]
+        findable = public_list.findable(self._seen(answers, votes))
         if public_list.pays(findable):
-            return Found.in_round(question, self._listed[match_rows(self._listed, known) < 0])
+            unknown = self._listed[match_rows(self._listed, known) < 0]
+            return Found.in_round(answers.question, unknown)
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
-        codes, support = self._sampled_list[likely], votes[likely]
-        return counted(question, aggregate, layer.noise, codes=codes, support=support)
+        return answers.counted(self._sampled_list[likely], votes[likely])
 
     def domains(self) -> list[tuple[int, int, int]]:
         """Return, for each layer that asks, its fewest and its most values, the dummy included."""

@@ -355,9 +355,9 @@ def test_a_trie_that_dies_early_does_not_forget_the_rounds_it_planned():
         def cohort_size(self, pass_index, layer):
             return 50 if layer == self.depth else super().cohort_size(pass_index, layer)
 
-        def keep(self, votes, noise, question):
-            kept, threshold = super().keep(votes, noise, question)
-            return (kept if question.layer < 3 else kept[:0]), threshold
+        def keep(self, answers):
+            kept, threshold = super().keep(answers)
+            return (kept if answers.planned.layer < 3 else kept[:0]), threshold
 
     protocol = DiesAfterThreeLayers(**vars(PROTOCOL))
     result = simulate(protocol, POPULATION, seed=1, delta=DELTA)

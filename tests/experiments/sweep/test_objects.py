@@ -121,10 +121,10 @@ def test_one_population_serves_all_seeds_and_workers_change_nothing(ray_here):
 class Fragile(fedhh.LdpTrieHH):
     """Fails above a local epsilon, in the middle of a run."""
 
-    def keep(self, votes, noise, question):
+    def keep(self, answers):
         if self.local_epsilon > 4:
             raise ValueError("too\nmuch")
-        return super().keep(votes, noise, question)
+        return super().keep(answers)
 
 
 def test_a_run_that_fails_is_a_row_and_the_others_go_on(capsys):

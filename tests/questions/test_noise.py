@@ -17,7 +17,7 @@ from fedhh.oracles import (
     SubsetSelection,
 )
 from fedhh.oracles.sketch import sample_sketch
-from fedhh.server.noise import Noise, SketchNoise, chance_of_votes
+from fedhh.questions.noise import Noise, SketchNoise, chance_of_votes
 from tests.every import every
 from tests.thinned import thinned
 

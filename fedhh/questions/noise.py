@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, logsumexp, ndtri
 
 from fedhh import oracles
-from fedhh.found import Found
 from fedhh.oracles import PureOracle
 from fedhh.oracles.base import PureVotes
-from fedhh.protocol import Decision, KeptBy
-from fedhh.questions.channel import Channel
 from fedhh.questions.noise_shares import NoiseShares
-from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.server.sum_noise import SumNoise
-from fedhh.words.trie import Codes
 
 if TYPE_CHECKING:
     from fedhh.oracles import SketchOracle
@@ -232,57 +226,44 @@ class Noise:
         return max(self.sketch.variance - by_chance, 0.0) / (self.oracle.p - self.oracle.q) ** 2
 
 
-def noise_of(question: AnyQuestion, aggregate: Aggregate) -> Noise | SumNoise:
-    """Return what chance does to the votes for a question's candidates."""
-    channel: Channel = question.channel
-    law, number = channel.law(question, aggregate)
-    if isinstance(law, NoiseShares):
-        return SumNoise(noise=law, part=number)
-    return Noise(oracle=law, num_reports=int(number))
+@dataclass(frozen=True, kw_only=True)
+class SumNoise:
+    """The noise in the sums of one round; a sum itself is an unbiased estimate of the votes.
 
-
-def counted(
-    question: AnyQuestion,
-    aggregate: Aggregate,
-    noise: Noise | SumNoise,
-    *,
-    codes: Codes,
-    support: _Tally,
-) -> Found:
-    """Return words with what a round says about them.
-
-    Args:
-        question: The round.
-        aggregate: Its answers.
-        noise: What chance does to them.
-        codes: ``(h, width) uint16``.
-        support: ``(h,) int64``: reports that support each word.
+    Attributes:
+        noise: All of it.
+        part: What arrived of it, in (0, 1].
     """
-    estimate = noise.estimate(support)
-    return Found.in_round(
-        question,
-        codes,
-        num_clients=aggregate.num_clients,
-        estimate=estimate,
-        variance=noise.variance(estimate),
-        z=noise.z(support),
-    )
+
+    noise: NoiseShares
+    part: float = 1.0
+
+    votes_mean: ClassVar[float] = 0.0
+    """Expected sum of a candidate that no client holds."""
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of a sum, whoever holds the candidate."""
+        return math.sqrt(self.part) * self.noise.std
+
+    votes_std = std
+
+    def estimate(self, votes: _Tally) -> _Floats:
+        """Return ``(c,) float64``: the sums themselves."""
+        return votes.astype(np.float64)
+
+    def variance(self, estimate: _Floats) -> _Floats:
+        """Return the variances of some estimates, which are all alike."""
+        return np.full(len(estimate), self.std**2)
+
+    def z(self, votes: _Tally) -> _Floats:
+        """Return how far sums lie above noise alone: the normal quantile of P(noise < sum)."""
+        return self.noise.z(votes, self.part)
+
+    def threshold_z(self, threshold: int, *, num_dropped: int) -> float:
+        """Return `z` of a round's threshold; NaN if the round dropped no candidate."""
+        return float(self.z(np.array([threshold]))[0]) if num_dropped else math.nan
 
 
-def by_votes(
-    noise: Noise | SumNoise,
-    *,
-    threshold: int,
-    num_candidates: int,
-    num_kept: int,
-    kept_by: KeptBy = "votes",
-) -> Decision:
-    """Return the decision of a round that judges its candidates by votes with some noise."""
-    return Decision(
-        num_candidates=num_candidates,
-        num_kept=num_kept,
-        threshold=threshold,
-        threshold_z=noise.threshold_z(threshold, num_dropped=num_candidates - num_kept),
-        noise_std=noise.std,
-        kept_by=kept_by,
-    )
+AnyNoise = Noise | SumNoise
+"""What chance does in a round, to votes or to sums."""
