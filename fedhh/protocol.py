@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +10,8 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
 from fedhh.found import Discoveries, Found
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.noise import AnyNoise
@@ -28,86 +28,13 @@ __all__ = [
     "DiscoveryProtocol",
     "Found",
     "Heard",
+    "KeptBy",
     "RoundSummary",
     "RunState",
 ]
 
 State = TypeVar("State")
 QuestionType = TypeVar("QuestionType", bound=AnyQuestion)
-
-KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoundSizes:
-    """What a round asked, and what came back; counts unless said otherwise.
-
-    Attributes:
-        pass_index: Which pass, from 0.
-        layer: Which layer, from 1.
-        num_prefixes: Prefixes broadcast.
-        domain_size: Values of the randomizer, the dummy included.
-        num_clients: Clients that answered.
-        num_reports: Reports received, dummies included.
-        num_finished: Words that the round found.
-        report_bits: Bits of one report.
-        download_bits: Bits of the broadcast to one client.
-    """
-
-    pass_index: int
-    layer: int
-    num_prefixes: int
-    domain_size: int
-    num_clients: int
-    num_reports: int
-    num_finished: int
-    report_bits: float
-    download_bits: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """What a round made of its candidates.
-
-    Attributes:
-        num_candidates: Candidates that it judged.
-        num_kept: Candidates kept.
-        threshold: Fewest votes with which a candidate was kept, or would have been if none was; 0
-            where the round drops nothing by design, or decides by estimates and not by votes.
-        threshold_z: Standard deviations of the noise, above its mean, at which ``threshold`` stands
-            (`Noise.threshold_z`); NaN where the round drops nothing, or decides by something else
-            than the votes of this round.
-        threshold_estimate: Least estimated count with which a candidate was kept, in the unit of
-            the round's estimates; 0 unless it decides by "estimates", and if it keeps none.
-        noise_std: Standard deviation of a count's estimate where no client holds the candidate.
-        kept_by: What the candidates were kept by: the most "votes" of the round; votes above a
-            "threshold" that noise hardly reaches; "estimates" that follow from all answers
-            together, or have noise of the server's; the "posterior" of all rounds; a "validation",
-            of words that have enough votes; or "evidence", a validation round that adds up the
-            votes of several rounds.
-        num_exceeding: Kept prefixes whose estimated share of clients exceeds their parents' by more
-            than chance, by five standard deviations of both layers; 0 where no two layers are
-            compared.
-    """
-
-    num_candidates: int
-    num_kept: int
-    threshold: int = 0
-    threshold_z: float = math.nan
-    threshold_estimate: float = 0.0
-    noise_std: float = 0.0
-    kept_by: KeptBy = "votes"
-    num_exceeding: int = 0
-
-    @property
-    def decides(self) -> bool:
-        """Whether the layer dropped a candidate; its votes say something only then."""
-        return self.num_kept < self.num_candidates
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoundSummary(Decision, RoundSizes):
-    """What the server knows after a round: its sizes, and what it decided."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,19 +1,18 @@
-"""Accounting: what a run cost in privacy, stated with unit, neighbors, delta and theorem.
+"""Accounting: what a run costs in privacy, stated with unit, neighbors, delta and theorem.
 
 Plain numbers in (local_epsilon, num_reports, delta, domain_size, subset_size), upper bounds out:
 every epsilon is rounded up, every truncated tail is added to delta. Neighbors are swaps.
 
+* a plan: `Plan.report`, before a run and for what happened; a kind of plan is a class in a file of
+  its own, with its proof
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
-* item level: `shuffle_epsilon`, `shuffle_delta`
+* item level: `shuffle_epsilon`
 * user level: `user_level_epsilon`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
-* approximate k-anonymity: `anonymity`
-* a plan, before its run: `central_before_run`, and backwards `local_epsilon_of_plan`,
-  `clients_of_plan`
-* a whole run, by the type of its mechanism: `account`; of local reports: `account_local`; of
-  central TrieHH: `account_triehh`, `triehh_parameters`, `triehh_epsilon`; of a trusted aggregator:
-  `account_trusted_aggregator`; when some clients collude: `account_with_colluders`
+* a plan for a central target: `local_epsilon_of_plan`, `clients_of_plan`; of central TrieHH:
+  `triehh_parameters`, `triehh_epsilon`
+* who tells the server what: `Collusion`
 * what no central mechanism does better: `missing_mass_lower_bound`, `largest_release_chances`
 * lower bounds from samples: `audit_oracle`, `audit_epsilon`
 * events of dp-accounting: the module `fedhh.accounting.dp_event`, which loads it
@@ -21,8 +20,6 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
 """
 
-from fedhh.accounting import reported_sums as reported_sums
-from fedhh.accounting.account import account, account_local, central_before_run
 from fedhh.accounting.anonymity import (
     LayerAnonymity,
     account_anonymity,
@@ -44,26 +41,16 @@ from fedhh.accounting.bounds.selection import (
     subset_selection_blanket,
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
-from fedhh.accounting.colluding_runs import account_with_colluders
 from fedhh.accounting.collusion import Collusion
-from fedhh.accounting.empirical_epsilon import (
-    AuditResult,
-    audit_epsilon,
-    clopper_pearson,
-)
+from fedhh.accounting.empirical_epsilon import AuditResult, audit_epsilon, clopper_pearson
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.guess_audit import audit_oracle
-from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
 from fedhh.accounting.missing_mass import largest_release_chances, missing_mass_lower_bound
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
-from fedhh.accounting.reported_aggregator import account_trusted_aggregator
-from fedhh.accounting.run_facts import LayerRecord
-from fedhh.accounting.sampled_threshold import (
-    TrieHHParameters,
-    triehh_epsilon,
-    triehh_parameters,
-)
+from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.sampled_threshold import TrieHHParameters, triehh_epsilon, triehh_parameters
 from fedhh.accounting.shuffle_accounts import (
     ShuffleAccount,
     StatedBound,
@@ -72,22 +59,59 @@ from fedhh.accounting.shuffle_accounts import (
     account_user,
 )
 from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.trusted import account_triehh
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
 
 __all__ = [
-    "BOUNDS", "AnonymityGuarantee", "AuditResult", "Blanket", "Clones", "Clones2023", "Collusion",
-    "Guarantee", "LayerAnonymity", "LayerRecord", "LayeredPlan", "NotApplicable", "PlanAccount",
-    "Precision", "PrivacyReport", "Selection", "ShuffleAccount", "ShuffleBound",
-    "StatedBound", "TrieHHParameters", "Use", "UserAccount",
-    "UserLevelEpsilon", "account", "account_anonymity", "account_local", "account_plan",
-    "account_shuffle", "account_triehh", "account_trusted_aggregator", "account_user",
-    "account_with_colluders", "anonymity", "audit_epsilon", "audit_oracle", "central_before_run",
-    "clients_of_plan", "clopper_pearson", "closed_form_delta", "closed_form_epsilon",
-    "composed_epsilon", "disjoint_epsilon", "dominating_blanket", "group_epsilon",
-    "largest_release_chances", "local_epsilon_of_plan", "local_item_epsilon",
-    "local_user_epsilon", "missing_mass_lower_bound", "paper_subset_size",
-    "probability_surfacing", "shuffle_bound", "shuffle_delta", "shuffle_epsilon",
-    "subset_selection_blanket", "triehh_epsilon",
-    "triehh_parameters", "user_level_epsilon",
+    "BOUNDS",
+    "AnonymityGuarantee",
+    "AuditResult",
+    "Blanket",
+    "Clones",
+    "Clones2023",
+    "Collusion",
+    "Guarantee",
+    "LayerAnonymity",
+    "LayeredPlan",
+    "NotApplicable",
+    "Plan",
+    "PlanAccount",
+    "PlannedRound",
+    "Precision",
+    "PrivacyReport",
+    "RoundSummary",
+    "Selection",
+    "ShuffleAccount",
+    "ShuffleBound",
+    "StatedBound",
+    "TrieHHParameters",
+    "Use",
+    "UserAccount",
+    "UserLevelEpsilon",
+    "account_anonymity",
+    "account_plan",
+    "account_shuffle",
+    "account_user",
+    "anonymity",
+    "audit_epsilon",
+    "audit_oracle",
+    "clients_of_plan",
+    "clopper_pearson",
+    "closed_form_delta",
+    "closed_form_epsilon",
+    "composed_epsilon",
+    "disjoint_epsilon",
+    "dominating_blanket",
+    "group_epsilon",
+    "largest_release_chances",
+    "local_epsilon_of_plan",
+    "missing_mass_lower_bound",
+    "paper_subset_size",
+    "probability_surfacing",
+    "shuffle_bound",
+    "shuffle_delta",
+    "shuffle_epsilon",
+    "subset_selection_blanket",
+    "triehh_epsilon",
+    "triehh_parameters",
+    "user_level_epsilon",
 ]  # fmt: skip

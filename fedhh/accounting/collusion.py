@@ -32,7 +32,8 @@ import numpy as np
 from scipy import special
 
 from fedhh.accounting.guarantees import Guarantee
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -41,6 +42,11 @@ DRAWN_BY: tuple[DrawnBy, DrawnBy] = ("chance", "server")
 
 EXCESS_SHARE = 0.01
 """Share of delta that the chance of more colluders than stated takes, where delta is to be kept."""
+
+UNCHANGED = (
+    "Colluding clients change no guarantee here: the noise, or the sample, is the servers' own."
+)
+"""The note of a plan whose guarantees do not rest on clients."""
 
 _ULPS = 8 * 2.0**-52
 """Relative error of a logarithm of a factorial, with room."""
@@ -131,8 +137,8 @@ class Collusion:
     def honest_part(self, plan: AnyPlan) -> AnyPlan:
         """Return a plan whose rounds accept as few answers as honest clients may give.
 
-        What it claims by `fedhh.accounting.account` is what remains under collusion, but for
-        `added_delta`. Where all clients of an epoch hide each other, so do all its colluders.
+        What it guarantees is what remains under collusion, but for `added_delta`. Where all clients
+        of an epoch hide each other, so do all its colluders.
         """
         if plan.hides_epochs:
             left = (one for each in plan.shuffles for one in self._left(each))
@@ -175,6 +181,28 @@ class Collusion:
             f"{who}; a cohort drawn at random has more of them than stated with chance at most "
             f"{self.excess_chance:g}, which is added to delta"
         )
+
+
+def within_delta(
+    plan: Plan, *, colluders: int, num_clients: int, delta: float
+) -> tuple[Collusion, float]:
+    """Return a collusion, and the delta that is left for guarantees that keep to one in all.
+
+    Where guarantees rest on other clients' coins, `EXCESS_SHARE` of delta is for cohorts that have
+    more colluders than stated.
+
+    Args:
+        plan: What the run does.
+        colluders: Clients whose reports the reader knows.
+        num_clients: All clients, these included.
+        delta: Of the whole guarantee.
+    """
+    if not plan.rests_on_clients:
+        return Collusion(colluders=colluders, num_clients=num_clients), delta
+    times = plan.most_rounds_per_client
+    excess = EXCESS_SHARE * delta / times
+    collusion = Collusion(colluders=colluders, num_clients=num_clients, excess_chance=excess)
+    return collusion, delta - collusion.added_delta(times)
 
 
 def honest_part_of(number: int, honest_share: float) -> int:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import singledispatch
 from itertools import groupby
 
 from dp_accounting import NeighboringRelation
@@ -29,13 +28,10 @@ from dp_accounting.dp_event import (
 )
 from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
-from fedhh.accounting.guarantees import Trust, Unit
+from fedhh.accounting.guarantees import UNITS, Trust, Unit
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.noisy_sums import SecureSums, TwoServerSums
 from fedhh.accounting.opt_in import OptInBlend, laplace_scale
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.sampled_threshold import SampledThreshold
-from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
 __all__ = [
@@ -57,15 +53,6 @@ MOST_REPORTS = 100_000
 
 _LARGEST_EPSILON = 700.0
 """Above, a randomized response's noise parameter is no double."""
-_WITHOUT_EVENT = {
-    SampledThreshold: "sampling with a threshold and without noise; it has none.",
-    TrustedAggregatorPlan: "words from a threshold on, which may be nobody else's; it has none.",
-    OptInBlend: "a list of words above a noisy threshold; it has none. For the curator's counts of "
-    "that list, see fedhh.accounting.dp_event.event_of_curator_counts.",
-    SecureSums: "shares of discrete noise, of which some may be missing; it has none.",
-    TwoServerSums: "discrete noise on counts of the same words in every layer; it has none.",
-}
-"""What of a trusted server's or curator's results is said to have no event."""
 
 
 class NoDpEventError(InputError):
@@ -107,54 +94,29 @@ def event_of_reports(epsilons: Sequence[float], counts: Sequence[int]) -> DpEven
     return ComposedDpEvent(events) if len(events) > 1 else events[0]
 
 
-@singledispatch
 def event_of_plan(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
     """Return the event of all that a run may ask of one item or one client.
 
-    Another type of mechanism brings its own: ``event_of_plan.register`` a function for it.
-
     Args:
-        plan: Of the run's protocol.
+        plan: Of the run's protocol. Where clients send plain words it is `NonPrivateDpEvent`; for
+            BLENDER's clients who did not opt in, ask for ``plan.local``.
         unit: "item" or "user".
         trust: "local", what the server reads, or "central", what is published.
 
     Raises:
         NoDpEventError: dp-accounting has none.
     """
-    raise NoDpEventError(
-        f"Expected a mechanism whose event is known, got {type(plan).__name__}; register a "
-        "function with fedhh.accounting.dp_event.event_of_plan.register."
-    )
-
-
-@event_of_plan.register
-def _of_local_reports(
-    plan: LocalReports, *, unit: Unit = "user", trust: Trust = "local"
-) -> DpEvent:
-    _check(unit, trust)
+    require_choice(UNITS, unit=unit)
+    require_choice(("local", "central"), trust=trust)
     if trust == "central":
-        raise no_shuffle()
+        raise NoDpEventError(
+            f"Expected a mechanism that dp-accounting has an event for, got {plan.without_event}"
+        )
     epsilons = plan.epsilons_of_contribution
     contributions = plan.most_rounds_per_client
     if unit == "user":
         contributions *= plan.max_items
     return event_of_reports(epsilons, [contributions] * len(epsilons))
-
-
-@event_of_plan.register(SampledThreshold)
-@event_of_plan.register(OptInBlend)
-@event_of_plan.register(SecureSums)
-@event_of_plan.register(TwoServerSums)
-@event_of_plan.register(TrustedAggregatorPlan)
-def _of_trusted(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") -> DpEvent:
-    _check(unit, trust)
-    if trust == "central":
-        raise NoDpEventError(
-            "Expected a mechanism that dp-accounting has an event for, got "
-            + next(text for kind, text in _WITHOUT_EVENT.items() if isinstance(plan, kind))
-        )
-    # Plain words are sent; for BLENDER's clients who did not opt in, ask for plan.local.
-    return NonPrivateDpEvent()
 
 
 def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
@@ -173,8 +135,8 @@ def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
 def no_shuffle() -> NoDpEventError:
     """Return the error that says that a shuffle has no event."""
     return NoDpEventError(
-        "Expected a mechanism that dp-accounting has an event for, got shuffled reports; it has "
-        "none. The local reports of a client have one."
+        "Expected a mechanism that dp-accounting has an event for, got "
+        f"{LocalReports.without_event}"
     )
 
 
@@ -202,8 +164,3 @@ def _randomized(epsilon: float) -> DpEvent:
             f"Expected epsilon <= {_LARGEST_EPSILON:g} of a report for its event, got {epsilon:g}."
         )
     return RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
-
-
-def _check(unit: Unit, trust: Trust) -> None:
-    require_choice(("item", "user"), unit=unit)
-    require_choice(("local", "central"), trust=trust)

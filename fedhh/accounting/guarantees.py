@@ -29,6 +29,13 @@ VALUE_SWAP = "swap of values"
 """A swap under permanent responses: each value in question is replaced, wherever the client has it,
 by one that the client has nowhere else. That two records are about the same value is not hidden."""
 
+NO_RANDOMIZER = "no randomizer"
+"""The method where what clients hold is read as it is."""
+
+ITEM_OF_USER = "; a user's guarantee covers each of its items"
+NEIGHBORS = "Neighbors are swaps: one item, or all items of one client, replaced by others."
+"""The note of every report."""
+
 _SAME = 1e-7
 """Relative difference of epsilons that are one; searches for them are finer."""
 
@@ -85,7 +92,6 @@ class Guarantee:
         smallest_cohort: Fewest clients in one of the layers that the claim covers.
         neighboring: "swap", or "swap of values" where permanent responses answer.
         best: True for the smallest valid epsilon of its unit and trust.
-        claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
         realised: True if the number rests on what happened: the rounds that took place and the
             domains that earlier votes decided, or the reports that clients sent; all others hold
             before the run.
@@ -101,7 +107,6 @@ class Guarantee:
     smallest_cohort: int
     neighboring: str = SWAP
     best: bool = False
-    claimed_in_paper: bool = False
     realised: bool = False
 
     def to_dict(self) -> dict[str, object]:
@@ -123,8 +128,21 @@ class Guarantee:
         return cls(**known)
 
 
-_KEYS = {"pass_index": "pass"}
-"""Keys of a dictionary where they are not the attributes' names."""
+def unprotected(
+    unit: Unit, cohort: int, *, assumptions: str = "votes are read as they are"
+) -> Guarantee:
+    """Return that nothing protects a unit against a server that reads what clients hold."""
+    return Guarantee(
+        unit=unit,
+        trust="local",
+        method=NO_RANDOMIZER,
+        epsilon=math.inf,
+        delta=0.0,
+        theorem=NO_RANDOMIZER,
+        assumptions=assumptions,
+        smallest_cohort=cohort,
+        best=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +159,9 @@ class AnonymityGuarantee:
             where the layer decides nothing.
         theorem: Source.
         assumptions: One line.
-        pass_index: Pass of the layer; None for the claim over all passes.
+        pass_index: Pass of the layer, from 0; None for the claim over all passes.
         layer: Layer of its pass; None for the claim over all layers.
         smallest_cohort: Clients of the layer, the fewest of the layers for a claim over several.
-        claimed_in_paper: True for what Sun et al. (2024) claim of their own run.
         realised: True if it rests on the domains, reports and kept candidates of the run; all
             others hold before the run.
     """
@@ -158,15 +175,13 @@ class AnonymityGuarantee:
     pass_index: int | None = None
     layer: int | None = None
     smallest_cohort: int = 0
-    claimed_in_paper: bool = False
     realised: bool = False
 
     def to_dict(self) -> dict[str, object]:
-        content = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
         return {
             "kind": "approximate-k-anonymity",
             "unit": "item",
-            **content,
+            **asdict(self),
             "k": or_none(self.k),
             "reason": _reason(self.k),
         }
@@ -174,7 +189,6 @@ class AnonymityGuarantee:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnonymityGuarantee:
         """Return the guarantee that `to_dict` made this of."""
-        content = {**content, "pass_index": content["pass"]}
         known = {field.name: content[field.name] for field in fields(cls)}
         if content["reason"] is not None:
             known["k"] = NotApplicable(content["reason"])
@@ -188,8 +202,7 @@ class PrivacyReport:
     Attributes:
         guarantees: Differential privacy; `Guarantee.best` marks the smallest valid epsilon of each
             unit and trust, of those that hold before the run and of the realised ones.
-        anonymity: Approximate k-anonymity by layer, then over the run (no layer given), for each
-            variant.
+        anonymity: Approximate k-anonymity by layer, then over the run (no layer given).
         notes: One line each.
     """
 
@@ -235,8 +248,8 @@ class PrivacyReport:
     def rows(self) -> list[dict[str, str]]:
         """Return one row of text per guarantee; k-anonymity only over the whole run.
 
-        After the method, "*" marks the best of its unit and trust, "P" what the paper would claim,
-        "R" what is realised: it holds for the rounds, domains and reports that this run had.
+        After the method, "*" marks the best of its unit and trust, "R" what is realised: it holds
+        for the rounds, domains and reports that this run had.
         """
         rows = [
             {
@@ -271,7 +284,7 @@ class PrivacyReport:
 
 
 def _marks(claim: Guarantee | AnonymityGuarantee) -> str:
-    return (" P" if claim.claimed_in_paper else "") + (" R" if claim.realised else "")
+    return " R" if claim.realised else ""
 
 
 def epsilon_text(epsilon: float | NotApplicable) -> str:

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from fedhh import oracles
+from fedhh.accounting.amplification import central_before_run, central_realised
+from fedhh.accounting.bounds.composition import QUICK, Precision
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.collusion import Collusion
+from fedhh.accounting.guarantees import UNITS, Guarantee, PrivacyReport, Unit, epsilon_text
+from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.report_notes import notes_of
+from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.sources import (
+    APPLE_CMS,
+    APPLE_HCMS,
+    APPLE_SFP,
+    PADDED_SAMPLE,
+    RAPPOR,
+    SUN_LOCAL,
+)
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.validation import InputError
+from fedhh.validation import InputError, require_choice, require_inside
 
 if TYPE_CHECKING:
     from fedhh.questions.question import AnyQuestion
+
+_ITEM_THEOREMS = {
+    "ss": SUN_LOCAL,
+    "cms": APPLE_CMS,
+    "hcms": APPLE_HCMS,
+    "none": "no randomizer",
+}
+_SEVERAL_REPORTS = f"basic composition: the epsilons of a record's reports add up; {APPLE_SFP}"
+USER_THEOREM = "basic composition over the reports of one client"
+_OF_ITEM = "an item enters one report of each round its client takes part in"
+_OF_WHOLE_SET = (
+    "a client sends one report in each round it takes part in, about one value drawn from its set"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +72,117 @@ class LocalReports(Plan):
     anonymity_k: int = 0
     votes_per_client: VotesPerClient = "all"
 
+    rests_on_clients: ClassVar[bool] = True
+    without_event: ClassVar[str] = (
+        "shuffled reports; it has none. The local reports of a client have one."
+    )
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run guarantees whose clients randomize what they contribute.
+
+        Subset Selection has bounds of its own; for other randomizers those that hold for all. Under
+        collusion, central guarantees are for the honest clients; k-anonymity stays as it is: it is
+        about what a run returns.
+        """
+        check_delta(delta)
+        require_inside(0, 1, alpha=alpha)
+        if self.padded:
+            self._check_reports(rounds)
+        honest = self if collusion is None else self.honest_part(collusion)
+        heard = [_as_heard(each, self, honest, collusion) for each in rounds]
+        broken = _below_plan(honest, heard)
+        central = [central_before_run(honest, unit, delta=delta, broken=broken) for unit in UNITS]
+        central += central_realised(honest, heard, UNITS, delta=delta)
+        if collusion is not None:
+            uses = self.most_rounds_per_client
+            central = [collusion.stated(each, rounds=uses) for each in central]
+        asked = sum(self.planned(each.pass_index, each.layer).num_clients for each in rounds)
+        lost = asked - sum(each.num_clients for each in rounds)
+        notes = notes_of(self, central, lost=lost)
+        return PrivacyReport(
+            guarantees=(*map(self.local_guarantee, UNITS), *central),
+            anonymity=tuple(anonymity_of_run(rounds, self, alpha=alpha)),
+            notes=(*notes, *(() if collusion is None else (f"{collusion}.",))),
+        )
+
+    def honest_part(self, collusion: Collusion) -> Self:
+        return collusion.honest_part(self)
+
+    def central_guarantee(
+        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
+    ) -> Guarantee:
+        require_choice(UNITS, unit=unit)
+        check_delta(delta)
+        return central_before_run(self, unit, delta=delta, precision=precision)
+
+    def local_guarantee(self, unit: Unit) -> Guarantee:
+        """Return what holds against the server: epsilons of all reports about a unit add up."""
+        if not self.local_epsilon > 0:
+            raise InputError(
+                f"Expected 0 < local_epsilon <= inf, got local_epsilon={self.local_epsilon!r}."
+            )
+        uses, whole = self.most_rounds_per_client, self.is_of_whole_set
+        assumptions = _OF_WHOLE_SET if whole else _OF_ITEM
+        theorem, epsilon = self.item_theorem, uses * self.local_epsilon
+        if unit == "user":
+            epsilon *= self.max_items
+            if not (whole and uses == 1):
+                theorem = USER_THEOREM
+            if not whole:
+                reports = "report" if self.max_items == 1 else "reports"
+                assumptions = f"a client sends at most {self.max_items} {reports} in one round"
+        return Guarantee(
+            unit=unit,
+            trust="local",
+            method="randomizer",
+            epsilon=epsilon,
+            delta=0.0,
+            theorem=theorem,
+            assumptions=assumptions + self.same_size,
+            smallest_cohort=self.fewest_answers,
+            best=True,
+        )
+
+    @property
+    def item_theorem(self) -> str:
+        """Why a contribution is private that goes through the randomizers."""
+        if self.is_of_whole_set:
+            return PADDED_SAMPLE
+        if len(self.randomizers) > 1:
+            return _SEVERAL_REPORTS
+        return _ITEM_THEOREMS.get(self.randomizers[0].name, "definition of the randomizer")
+
+    @property
+    def note_on_reports(self) -> str:
+        """What else has to be known of them; empty without anything."""
+        return ""
+
+    @property
+    def same_size(self) -> str:
+        """What must be assumed of neighbors if the number of a client's reports tells of it."""
+        return "" if self.padded else "; neighbors send equally many reports"
+
+    @property
+    def domains(self) -> tuple[int, int]:
+        """Fewest and most values that a round's randomizer may have."""
+        return (
+            min(each.smallest_domain for each in self.layers),
+            max(each.largest_domain for each in self.layers),
+        )
+
+    @property
+    def domains_vary(self) -> bool:
+        """Whether votes decide how large the domain of a later layer is."""
+        return any(each.smallest_domain < each.largest_domain for each in self.layers)
+
     @property
     def epsilons_of_contribution(self) -> tuple[float, ...]:
         """Local epsilons of the reports that one contribution is made of, which add up.
@@ -67,6 +208,15 @@ class LocalReports(Plan):
         """Raise InputError unless a question asks for no more than the plan states."""
         super().check_question(question)
         self.check_report(question)
+
+    def _check_reports(self, rounds: Sequence[RoundSummary]) -> None:
+        for each in rounds:
+            if each.num_reports != (expected := each.num_clients * self.max_items):
+                raise InputError(
+                    f"Expected num_reports = num_clients * max_items = {expected} in pass "
+                    f"{each.pass_index + 1}, layer {each.layer}, got {each.num_reports}; if "
+                    "clients do not send exactly max_items reports, say padded=False."
+                )
 
     def check_report(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question's contributions are randomized as stated."""
@@ -95,6 +245,18 @@ class RapporReports(LocalReports):
     randomizers: tuple[OracleSpec, ...] = ()
     epsilon_of_all_reports: float
 
+    @property
+    def item_theorem(self) -> str:
+        return RAPPOR
+
+    @property
+    def note_on_reports(self) -> str:
+        bound = epsilon_text(self.epsilon_of_all_reports)
+        return (
+            "One report is collected about each contribution. Any number of reports made from the "
+            f"same permanent response would have epsilon {bound} together."
+        )
+
     def values_per_report(self, domain_size: int) -> int | None:
         """None: a report is the bits of a filter."""
         return None
@@ -111,6 +273,41 @@ class BloomRecords(LocalReports):
     randomizers: tuple[OracleSpec, ...] = ()
     epsilons: tuple[float, ...]
 
+    @property
+    def item_theorem(self) -> str:
+        return f"{RAPPOR}; basic composition over a record's {len(self.epsilons)} reports"
+
     def values_per_report(self, domain_size: int) -> int | None:
         """None: a report is the bits of a filter."""
         return None
+
+
+def _as_heard(
+    heard: RoundSummary, plan: LocalReports, honest: LocalReports, collusion: Collusion | None
+) -> PlannedRound:
+    """Return a round of honest clients as it took place: what they contributed to it at least."""
+    planned = honest.planned(heard.pass_index, heard.layer)
+    clients = heard.num_clients
+    if collusion is not None:
+        clients = collusion.fewest_honest(planned.num_clients, clients)
+    told = (heard.num_clients - clients) * plan.max_items
+    return replace(
+        planned,
+        num_clients=clients,
+        least_clients=None,
+        num_reports=max(1, heard.num_reports - told),
+        smallest_domain=heard.domain_size,
+        largest_domain=heard.domain_size,
+    )
+
+
+def _below_plan(plan: LocalReports, rounds: Sequence[PlannedRound]) -> str | None:
+    """Return which round had fewer answers than the plan accepts; None if none had."""
+    for each in rounds:
+        needed = plan.layers[each.place].fewest_clients
+        if each.num_clients < needed:
+            return (
+                f"pass {each.pass_index + 1}, layer {each.layer} had {each.num_clients:,} "
+                f"clients, fewer than the {needed:,} of the plan"
+            )
+    return None

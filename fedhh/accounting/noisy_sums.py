@@ -20,18 +20,29 @@ it is. T is such that no noise of any candidate of any layer is beyond it, but f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
-from fedhh.accounting.noise_privacy import least_noise, noise_epsilon
-from fedhh.accounting.plan import Participation, Plan, PlannedRound
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.collusion import UNCHANGED, Collusion
+from fedhh.accounting.guarantees import (
+    NEIGHBORS,
+    UNITS,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+)
+from fedhh.accounting.noise_privacy import least_noise, noise_epsilon, pure_epsilon
+from fedhh.accounting.plan import Participation, Plan
+from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.sources import NOISY_SUMS, PURE_NOISY_SUMS
 from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
     from fedhh.questions.question import AnyQuestion
-
-Unit = Literal["item", "user"]
 
 MOST_MODULUS = 2**62
 """Sums of residues are 64-bit integers."""
@@ -46,6 +57,38 @@ class NoisySums(Plan):
     """
 
     noise: NoiseShares
+
+    noise_setting: ClassVar[str] = "central_epsilon"
+
+    def _central(
+        self, unit: Unit, epsilon: float | NotApplicable, *, assumptions: str, delta: float
+    ) -> Guarantee:
+        if epsilon == math.inf:
+            epsilon = NotApplicable("double precision certifies none; raise noise_std or delta")
+        return Guarantee(
+            unit=unit,
+            trust="central",
+            method=f"noisy sums, {self.noise.name}",
+            epsilon=epsilon,
+            delta=delta,
+            theorem=NOISY_SUMS,
+            assumptions=assumptions,
+            smallest_cohort=self.smallest_cohort,
+            best=True,
+        )
+
+    def _pure(
+        self, unit: Unit, assumptions: str, *, rounds: int, part: float = 1.0
+    ) -> list[Guarantee]:
+        """Return the guarantee at delta 0, which discrete Laplace noise has, of so many rounds."""
+        items = self.max_items if unit == "user" else 1
+        # A sum that moves by B has at most B times the loss of one that moves by one.
+        epsilon = pure_epsilon(self.noise, total=2 * items * rounds, part=part)
+        if math.isinf(epsilon):
+            return []
+        found = self._central(unit, epsilon, assumptions=assumptions, delta=0.0)
+        method = f"{found.method}, pure"
+        return [replace(found, method=method, theorem=PURE_NOISY_SUMS, best=False)]
 
     def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no less noise than the plan states."""
@@ -69,6 +112,73 @@ class SecureSums(NoisySums):
 
     modulus: int
     max_dropout: float = 0.0
+
+    rests_on_clients: ClassVar[bool] = True
+    trusted: ClassVar[str] = "secure aggregation, which shows the server noisy sums alone"
+    without_event: ClassVar[str] = (
+        "shares of discrete noise, of which some may be missing; it has none."
+    )
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run by secure aggregation guarantees.
+
+        Before the run, every layer may lack as many shares as the plan allows. A realised guarantee
+        is for the shares that arrived. Shares that colluders tell the server are no noise to it,
+        and count as missing.
+        """
+        check_delta(delta)
+
+        def part_of(each: PlannedRound, shares: int) -> float:
+            if collusion is not None:
+                shares = collusion.fewest_honest(each.num_clients, shares)
+            return shares / each.num_clients
+
+        arrived = [
+            part_of(self.planned(each.pass_index, each.layer), each.num_clients) for each in rounds
+        ]
+        part = min(part_of(each, self.fewest_shares(each)) for each in self.layers)
+        added = 0.0 if collusion is None else collusion.added_delta(self.most_rounds_per_client)
+        trusted = (
+            "secure aggregation shows a server that follows the protocol the sums alone, modulo "
+            f"M = {self.modulus:,}; "
+        )
+        honest = f"at least {part:.4%} of each cohort's shares arrive and are nobody else's to know"
+
+        def guarantee(unit: Unit, at: float, said: str) -> Guarantee:
+            epsilon = self.epsilon(unit, delta, part=at)
+            return self._central(unit, epsilon, assumptions=trusted + said, delta=delta)
+
+        central = []
+        for unit in UNITS:
+            central.append(guarantee(unit, part, honest))
+            central += self._pure(unit, trusted + honest, rounds=1, part=part)
+        if arrived and (least := min(arrived)) > part:
+            # Whether a client drops out must not depend on its data for this.
+            whose = "" if collusion is None else " from clients who keep theirs to themselves"
+            said = f"{least:.4%} of the shares arrived{whose}, whatever the clients hold"
+            central += [replace(guarantee(unit, least, said), realised=True) for unit in UNITS]
+        return PrivacyReport(
+            guarantees=(
+                *map(self.local_guarantee, UNITS),
+                *(replace(each, delta=each.delta + added) for each in central),
+            ),
+            anonymity=(),
+            notes=(
+                NEIGHBORS,
+                "Cohorts are disjoint and chosen without the data: maximum over layers.",
+                "A client's own share of the noise hides nothing: whoever reads one vector before "
+                "the sum reads the votes.",
+                *(() if collusion is None else (f"{collusion}.",)),
+            ),
+        )
 
     def fewest_shares(self, planned: PlannedRound) -> int:
         """Return how many clients' shares a layer must have."""
@@ -110,6 +220,49 @@ class TwoServerSums(NoisySums):
 
     participation: Participation = "every-round"
     uploads_once: bool = True
+
+    trusted: ClassVar[str] = "that two servers do not work together, which open noisy sums alone"
+    without_event: ClassVar[str] = (
+        "discrete noise on counts of the same words in every layer; it has none."
+    )
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run by two servers guarantees: all layers are about the same clients."""
+        check_delta(delta)
+        said = (
+            "the two servers do not work together and follow the protocol; all "
+            f"{len(self.layers)} layers are about the same uploads and compose"
+        )
+        central = []
+        for unit in UNITS:
+            epsilon: float | NotApplicable = self.epsilon(unit, delta)
+            is_of_one = unit == "item" or self.max_items == 1
+            if not (is_of_one or isinstance(self.noise, DiscreteLaplace)):
+                epsilon = NotApplicable(
+                    f"no bound is proven for {self.noise.name} noise where a client's "
+                    f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
+                )
+            central.append(self._central(unit, epsilon, assumptions=said, delta=delta))
+            central += self._pure(unit, said, rounds=len(self.layers))
+        return PrivacyReport(
+            guarantees=(*map(self.local_guarantee, UNITS), *central),
+            anonymity=(),
+            notes=(
+                NEIGHBORS,
+                "One upload answers every layer: all layers that the settings allow are composed, "
+                "however many took place.",
+                "Two servers that work together read every word.",
+                *(() if collusion is None else (UNCHANGED,)),
+            ),
+        )
 
     def epsilon(self, unit: Unit, delta: float) -> float:
         """Return the central epsilon of all layers together, infinite where none is proven."""

@@ -27,16 +27,35 @@ maximum, and delta for 2 delta; its delta is at least twice what is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from fedhh.accounting.collusion import Collusion
+from fedhh.accounting.guarantees import (
+    ITEM_OF_USER,
+    NEIGHBORS,
+    UNITS,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+    or_infinite,
+    unprotected,
+)
+from fedhh.accounting.layer_anonymity import claim_of_validation
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import RoundSummary
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
     from fedhh.questions.question import AnyQuestion
+
+_CURATOR = (
+    "Avent et al. (2017), head list after Korolova et al. (2009) and Laplace counts; proof in "
+    "fedhh.accounting.opt_in"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +75,79 @@ class OptInBlend(Plan):
     opt_in_delta: float
     local: LocalReports
 
+    rests_on_clients: ClassVar[bool] = True
+    without_event: ClassVar[str] = (
+        "a list of words above a noisy threshold; it has none. For the curator's counts of that "
+        "list, see fedhh.accounting.dp_event.event_of_curator_counts."
+    )
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run guarantees in which some clients trust a curator.
+
+        Each guarantee says whom it is for. The best ones are those that hold for every client,
+        whichever group it is in: locally none, as the curator reads plain words. ``delta`` is for
+        the clients who randomize; only a validation round claims k-anonymity. Colluders change
+        nothing for the clients who opted in, whose curator adds the noise by itself.
+        """
+        planned = {(each.pass_index, each.layer) for each in self.local.layers}
+        asked = [each for each in rounds if (each.pass_index, each.layer) in planned]
+        local = self.local.report(
+            asked, num_clients=num_clients, delta=delta, alpha=alpha, collusion=collusion
+        )
+        opt_in = [self._opt_in(unit) for unit in UNITS]
+        others = [_of_others(each) for each in local.guarantees]
+        everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
+        validation = claim_of_validation(self.local, alpha=alpha)
+        return PrivacyReport(
+            guarantees=(*map(self.local_guarantee, UNITS), *opt_in, *others, *everybody),
+            anonymity=() if validation is None else (validation,),
+            notes=(
+                NEIGHBORS,
+                "Who opted in does not depend on the data, and no client is in two groups: what "
+                "holds for both groups holds for every client.",
+                "Clients who opted in trust the curator; all others trust nobody.",
+                *local.notes[1:],
+            ),
+        )
+
+    def local_guarantee(self, unit: Unit) -> Guarantee:
+        said = "for clients who opted in: the curator reads their words as they are"
+        return unprotected(unit, self._curators_cohort, assumptions=said)
+
+    @property
+    def who_randomize(self) -> LocalReports:
+        return self.local
+
+    @property
+    def _curators_cohort(self) -> int:
+        others = {(each.pass_index, each.layer) for each in self.local.layers}
+        own = (each for each in self.layers if (each.pass_index, each.layer) not in others)
+        return min(each.fewest_clients for each in own)
+
+    def _opt_in(self, unit: Unit) -> Guarantee:
+        assumptions = "for clients who opted in; each is in one of the curator's two layers"
+        return Guarantee(
+            unit=unit,
+            trust="central",
+            method="opted in: Laplace and threshold",
+            epsilon=self.opt_in_epsilon,
+            delta=self.opt_in_delta,
+            theorem=_CURATOR,
+            assumptions=assumptions + (ITEM_OF_USER if unit == "item" else ""),
+            smallest_cohort=self._curators_cohort,
+        )
+
+    def honest_part(self, collusion: Collusion) -> Self:
+        return collusion.honest_part(self)
+
     def accepting(self, fewest: Callable[[int], int]) -> Self:
         """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
         return replace(super().accepting(fewest), local=self.local.accepting(fewest))
@@ -66,6 +158,32 @@ class OptInBlend(Plan):
         asked = (question.pass_index, question.layer)
         if asked in {(each.pass_index, each.layer) for each in self.local.layers}:
             self.local.check_report(question)
+
+
+def _of_others(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        method=f"others: {guarantee.method}",
+        assumptions=f"for clients who did not opt in; {guarantee.assumptions}",
+        best=False,
+    )
+
+
+def _of_all(opt_in: Guarantee, other: Guarantee) -> Guarantee:
+    """Return what holds for a client of either group, readers of the results in view."""
+    epsilon = other.epsilon
+    return replace(
+        opt_in,
+        method="either group",
+        epsilon=epsilon
+        if isinstance(epsilon, NotApplicable)
+        else max(epsilon, or_infinite(opt_in.epsilon)),
+        delta=max(opt_in.delta, other.delta),
+        theorem=f"the larger of both groups': {opt_in.theorem}; {other.theorem}",
+        assumptions=f"for every client; {other.assumptions}",
+        smallest_cohort=min(opt_in.smallest_cohort, other.smallest_cohort),
+        best=True,
+    )
 
 
 def laplace_scale(*, epsilon: float, records: int) -> float:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from fedhh.questions.cohort import NOBODY, Cohort
-from fedhh.validation import InputError, require_between, shown
+from fedhh.accounting.bounds.composition import QUICK, Precision
+from fedhh.accounting.bounds.shuffle_bound import check_delta
+from fedhh.accounting.guarantees import (
+    UNITS,
+    Guarantee,
+    PrivacyReport,
+    Unit,
+    or_infinite,
+    unprotected,
+)
+from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.questions.cohort import Cohort
+from fedhh.validation import InputError, require_between, require_choice, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
+    from fedhh.accounting.collusion import Collusion
     from fedhh.questions.question import AnyQuestion
 
 Participation = Literal["one-round", "every-round", "epochs"]
 """In which rounds a client answers: in that of its cohort, in all, or in one of each epoch."""
 
+_ANY_ALPHA = 0.95
+"""Of approximate k-anonymity, where nothing of it is asked for."""
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
 
@@ -27,53 +41,8 @@ def epoch_of(place: int, num_rounds: int, epochs: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRound:
-    """A round that a run may have, by what is known of it before the run.
-
-    Attributes:
-        layer: Which layer of the pass, from 1.
-        num_clients: Clients to be asked.
-        smallest_domain: Fewest values that the layer's randomizer may have, the dummy included.
-        largest_domain: Most values that it may have.
-        pass_index: Which pass, from 0.
-        max_items: B, contributions of a client at most.
-        padded: Whether every client sends exactly B.
-        local_epsilon: Local privacy of one contribution; infinite without any.
-        place: Its place in the plan, from 0; the plan gives it.
-        cohort: Whom it asks; the plan gives it.
-        validates: Whether it is the validation round, about the words that earlier ones found.
-        least_clients: Fewest clients whose answers it accepts; None if all of them answer. What is
-            claimed before a run holds for every number of answers that it accepts, which must
-            not depend on what clients hold.
-        opens_with_previous: Whether its question needs no answer to the round before it, so that
-            both may be open at the same time.
-    """
-
-    layer: int
-    num_clients: int
-    smallest_domain: int
-    largest_domain: int
-    pass_index: int = 0
-    max_items: int = 1
-    padded: bool = True
-    local_epsilon: float = math.inf
-    place: int = 0
-    cohort: Cohort = NOBODY
-    validates: bool = False
-    least_clients: int | None = None
-    opens_with_previous: bool = False
-
-    @property
-    def fewest_clients(self) -> int:
-        """Clients that answer at least."""
-        if self.least_clients is None:
-            return self.num_clients
-        return min(self.least_clients, self.num_clients)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How a run treats its clients' data. `fedhh.accounting.account` goes by the value's type.
+    """How a run treats its clients' data, and what that guarantees: a class for each mechanism.
 
     It gives each round its place and its cohort. In one round each, cohorts follow each other in
     the order of the plan, so that no two overlap. In every round, each draws its cohort from a
@@ -99,6 +68,100 @@ class Plan:
     secret_cohorts: bool = False
     num_apart: int = 0
     uploads_once: bool = False
+
+    rests_on_clients: ClassVar[bool] = False
+    """Whether central guarantees rest on what other clients randomize, so that colluders weaken
+    them."""
+    trusted: ClassVar[str] = ""
+    """Whom clients trust that send in clear; empty where nobody is."""
+    noise_setting: ClassVar[str] = "local_epsilon"
+    """The setting that makes less noise when it is raised."""
+    without_event: ClassVar[str] = "a mechanism of its own; it has none."
+    """What its results are that dp-accounting has no event for."""
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run guarantees: before it, and for the rounds that took place.
+
+        Args:
+            rounds: That took place; none before the run.
+            num_clients: Clients of the population.
+            delta: Of the central guarantees, from 1e-14 to 0.1.
+            alpha: Of approximate k-anonymity: the least probability that a rare value does not
+                surface, in (0, 1).
+            collusion: Clients who tell the reader what they sent; central guarantees are then for
+                the others, and their delta is ``delta`` and `Collusion.added_delta`.
+
+        Raises:
+            InputError: The plan's class has no such method, or a value is out of range.
+        """
+        raise InputError(
+            f"Expected a plan that states what it guarantees, got {type(self).__name__}; give it a "
+            "method report."
+        )
+
+    def honest_part(self, collusion: Collusion) -> Self:
+        """Return the plan whose rounds accept as few answers as honest clients may give.
+
+        What it guarantees is what remains under collusion, but for `Collusion.added_delta`.
+
+        Raises:
+            InputError: Central guarantees are none of amplification.
+        """
+        raise InputError(
+            f"Expected honest_share=1 for {type(self).__name__}: its central guarantee is not one "
+            "of amplification."
+        )
+
+    def local_guarantee(self, unit: Unit) -> Guarantee:
+        """Return what holds against the server, over all rounds of a client."""
+        return unprotected(unit, self.smallest_cohort)
+
+    def central_guarantee(
+        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
+    ) -> Guarantee:
+        """Return the best guarantee of a unit before the run against readers of the results.
+
+        Args:
+            unit: "item" or "user".
+            num_clients: Clients of the population.
+            delta: Of the guarantee, from 1e-14 to 0.1.
+            precision: Of what is composed from local reports; a report's guarantees are `QUICK`.
+        """
+        require_choice(UNITS, unit=unit)
+        check_delta(delta)
+        return self.report(num_clients=num_clients, delta=delta, alpha=_ANY_ALPHA).before_run(unit)
+
+    def central_epsilon(
+        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
+    ) -> float:
+        """Return the epsilon of `central_guarantee`, infinite where there is none at this delta."""
+        found = self.central_guarantee(
+            unit, num_clients=num_clients, delta=delta, precision=precision
+        )
+        return or_infinite(found.epsilon) if found.delta <= delta else math.inf
+
+    @property
+    def why_nothing(self) -> str:
+        """Why a run found no word where that is known, and what would help; empty otherwise."""
+        return ""
+
+    @property
+    def who_randomize(self) -> Plan:
+        """The plan of those who randomize what they send, where others trust a curator."""
+        return self
+
+    @property
+    def epsilons_of_contribution(self) -> tuple[float, ...]:
+        """Local epsilons of the reports that one contribution is made of, which add up."""
+        return (self.local_epsilon,)
 
     def __post_init__(self) -> None:
         if self.participation == "epochs":
@@ -203,6 +266,11 @@ class Plan:
     def fewest_answers(self) -> int:
         """Fewest answers that hide each other: of a round, or of an epoch of secret cohorts."""
         return min(sum(each.fewest_clients for each in rounds) for rounds in self.shuffles)
+
+    @property
+    def fewest_reports(self) -> int:
+        """The same of reports."""
+        return min(sum(each.fewest_reports for each in rounds) for rounds in self.shuffles)
 
     @property
     def most_uploads(self) -> int:

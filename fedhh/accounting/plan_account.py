@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedhh.accounting.account import account
-from fedhh.accounting.colluding_runs import account_with_colluders
 from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import (
     SWAP,
@@ -21,9 +19,9 @@ from fedhh.accounting.guarantees import (
     or_infinite,
 )
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.opt_in import OptInBlend
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec, oracle_names
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import (
@@ -274,28 +272,24 @@ class _Honest:
         """What is left of delta for the guarantee of a cohort that has no more colluders."""
         return self.delta if self.share == 1 else (1 - EXCESS_SHARE) * self.delta
 
-    def collusion(self, plan: Plan, clients: int) -> Collusion:
+    def collusion(self, plan: Plan, clients: int) -> Collusion | None:
+        if self.share == 1:
+            return None
         excess = EXCESS_SHARE * self.delta / plan.most_rounds_per_client
         return Collusion.of_share(self.share, num_clients=clients, excess_chance=excess)
 
     def __call__(self, clients: int, local_epsilon: float) -> Plan:
         plan = self.plan_at(clients, local_epsilon)
-        if self.share == 1:
-            return plan
-        if not isinstance(plan, LocalReports | OptInBlend):
-            raise InputError(
-                f"Expected honest_share=1 for {type(plan).__name__}, got {self.share}: its central "
-                "guarantee is not one of amplification."
-            )
-        return self.collusion(plan, clients).honest_part(plan)
+        collusion = self.collusion(plan, clients)
+        return plan if collusion is None else plan.honest_part(collusion)
 
     def report(self, plan: Plan, clients: int) -> PrivacyReport:
         """Return all that a plan can claim before its run."""
-        if self.share == 1:
-            return account(plan, (), num_clients=clients, delta=self.delta, alpha=_ALPHA)
-        collusion = self.collusion(plan, clients)
-        return account_with_colluders(
-            plan, (), collusion=collusion, delta=self.delta_left, alpha=_ALPHA
+        return plan.report(
+            num_clients=clients,
+            delta=self.delta_left,
+            alpha=_ALPHA,
+            collusion=self.collusion(plan, clients),
         )
 
 

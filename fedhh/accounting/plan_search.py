@@ -1,6 +1,6 @@
 """Searches over plans: the local epsilon, or the clients, with which a plan meets a central target.
 
-What a run of a plan can claim before it starts is asked for by `fedhh.accounting.account`.
+What a run of a plan can claim before it starts is asked of the plan: `Plan.central_epsilon`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import itertools
 import math
 from collections.abc import Callable
 
-from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.composition import COARSE, QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
-from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.plan import Plan
 from fedhh.validation import (
     SMALLEST_EPSILON,
@@ -82,16 +80,12 @@ def local_epsilon_of_plan(
         return _Search(
             target=target,
             tolerance=tolerance,
-            central=lambda local: epsilon_before_run(
-                _who_randomize(plan_at(local)),
-                num_clients=num_clients,
-                unit=unit,
-                delta=delta,
-                precision=precision,
+            central=lambda local: plan_at(local).who_randomize.central_epsilon(
+                unit, num_clients=num_clients, delta=delta, precision=precision
             ),
         )
 
-    plan = _who_randomize(plan_at(1.0))
+    plan = plan_at(1.0).who_randomize
     share = plan.local_epsilon
     if math.isinf(share):
         return NotApplicable("without a randomizer every central epsilon is inf")
@@ -162,7 +156,7 @@ def clients_of_plan(
                 if clients == MOST_CLIENTS:
                     raise
                 return math.inf
-            known[clients] = epsilon_before_run(plan, num_clients=clients, unit=unit, delta=delta)
+            known[clients] = plan.central_epsilon(unit, num_clients=clients, delta=delta)
         return known[clients]
 
     # The most clients that are known to miss the target, and the fewest that meet it.
@@ -314,8 +308,3 @@ def _times_the_item(plan: Plan, unit: Unit) -> float:
     """Return about how many times the item-level central epsilon a unit's is."""
     items = plan.max_items
     return _GROUP * items if unit == "user" and items > 1 else 1.0
-
-
-def _who_randomize(plan: Plan) -> Plan:
-    """Return the plan of those who randomize what they send, where others trust a curator."""
-    return plan.local if isinstance(plan, OptInBlend) else plan

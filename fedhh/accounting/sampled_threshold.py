@@ -14,18 +14,37 @@ per round. Neighbors swap all data of one user.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
+from fedhh.accounting.collusion import Collusion
+from fedhh.accounting.guarantees import (
+    ITEM_OF_USER,
+    NEIGHBORS,
+    UNITS,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+    unprotected,
+)
 from fedhh.accounting.plan import Participation, Plan
+from fedhh.accounting.rounds import RoundSummary
 from fedhh.accounting.sampled_votes import Floats, SampledVotes
+from fedhh.accounting.sources import SAMPLED_VOTES
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
+
+_TOLD = (
+    "sampled clients know that they were: a word whose other votes colluders tell is kept by the "
+    "vote of one client, and the guarantee rests on not knowing who was sampled"
+)
 
 _GROWTH = 1.25
 """Of one sample size to the next that is tried."""
@@ -51,6 +70,97 @@ class SampledThreshold(Plan):
     sample_size: int
     threshold: int
     participation: Participation = "every-round"
+
+    trusted: ClassVar[str] = "the server, which reads their words"
+    without_event: ClassVar[str] = "sampling with a threshold and without noise; it has none."
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run of TrieHH guarantees: central and of a user, nothing local.
+
+        A sampled client that does not answer is as one that abstains. Given who would answer in
+        each round, which must not depend on the data, a round is that of all clients on data in
+        which the others hold nothing; its bound holds for all data, so for each such choice, and
+        for their mix. A run that stops early has used no fewer rounds, since when it stops depends
+        on the data.
+
+        Sampled clients know that they were: under collusion nothing is proven.
+        """
+        colludes = collusion is not None and collusion.colluders > 0
+        epsilon = NotApplicable(_TOLD) if colludes else self._epsilon(num_clients, delta)
+        unproven = isinstance(epsilon, NotApplicable)
+        local = [self.local_guarantee(unit) for unit in UNITS]
+        nothing = [replace(each, trust="central") for each in local] if unproven else []
+        central = [self._central(unit, epsilon, delta=delta, best=not unproven) for unit in UNITS]
+        return PrivacyReport(
+            guarantees=(*local, *nothing, *central),
+            anonymity=(),
+            notes=(
+                NEIGHBORS,
+                "Votes are not randomized: the server, or a secure sum in its place, is trusted.",
+                "Numbers of votes are exact, and no guarantee covers their publication: the "
+                "columns estimate and variance are for evaluation.",
+                *((f"{collusion}.",) if colludes else ()),
+            ),
+        )
+
+    @property
+    def why_nothing(self) -> str:
+        return "No word was sampled as often as the threshold asks: ask more clients."
+
+    def local_guarantee(self, unit: Unit) -> Guarantee:
+        return unprotected(unit, self.fewest_answers)
+
+    def _epsilon(self, num_clients: int, delta: float) -> float | NotApplicable:
+        rounds = len(self.layers)
+        epsilon = triehh_epsilon(
+            num_clients=num_clients,
+            sample_size=self.sample_size,
+            threshold=self.threshold,
+            num_rounds=rounds,
+            delta=delta,
+        )
+        if epsilon < math.inf:
+            return epsilon
+        return NotApplicable(
+            f"no epsilon is proven at delta={delta:g} for sample_size={self.sample_size:,} of "
+            f"num_clients={num_clients:,}, threshold={self.threshold} and num_rounds={rounds}; "
+            "raise delta or the population, or let triehh_parameters choose"
+        )
+
+    def _central(
+        self, unit: Unit, epsilon: float | NotApplicable, *, delta: float, best: bool
+    ) -> Guarantee:
+        answers = "every sampled client answers"
+        if self.may_miss_answers:
+            answers = (
+                "which sampled clients answer does not depend on the data, those that do not count "
+                "as abstaining"
+            )
+        assumptions = (
+            f"all {len(self.layers)} rounds sample afresh, {answers}, and only which prefixes are "
+            "kept is published"
+        )
+        if unit == "item":
+            assumptions += ITEM_OF_USER
+        return Guarantee(
+            unit=unit,
+            trust="central",
+            method="sampling and threshold",
+            epsilon=epsilon,
+            delta=delta,
+            theorem=SAMPLED_VOTES,
+            assumptions=assumptions,
+            smallest_cohort=self.fewest_answers,
+            best=best,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

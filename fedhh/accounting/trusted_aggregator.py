@@ -38,13 +38,30 @@ noise (Mironov 2012, "On significance of the least significant bits").
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedhh.accounting.collusion import UNCHANGED, Collusion
+from fedhh.accounting.guarantees import (
+    ITEM_OF_USER,
+    NEIGHBORS,
+    UNITS,
+    AnonymityGuarantee,
+    Guarantee,
+    NotApplicable,
+    PrivacyReport,
+    Unit,
+    unprotected,
+)
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import RoundSummary
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import require_inside
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +78,91 @@ class TrustedAggregatorPlan(Plan, ABC):
     theorem: ClassVar[str]
     """What it rests on, as reports print it."""
 
+    trusted: ClassVar[str] = "the aggregator, which reads their words"
+    without_event: ClassVar[str] = (
+        "words from a threshold on, which may be nobody else's; it has none."
+    )
+
     epsilon: float
     delta: float
+
+    def report(
+        self,
+        rounds: Sequence[RoundSummary] = (),
+        *,
+        num_clients: int,
+        delta: float,
+        alpha: float,
+        collusion: Collusion | None = None,
+    ) -> PrivacyReport:
+        """Return what a run guarantees, all before it, at the plan's own delta.
+
+        A word's chance of being published is known for every number of contributors, so approximate
+        k-anonymity is claimed at any ``alpha``. Colluders change nothing.
+        """
+        require_inside(0, 1, alpha=alpha)
+        notes = [
+            NEIGHBORS,
+            "Words are sent in clear: clients trust the aggregator, and every word of every client "
+            "is known to whoever breaks into it.",
+            "Published are words with their noisy numbers, or numbers in a random sample; what "
+            "else a run's files hold is for evaluation.",
+        ]
+        if len(self.layers) > 1:
+            notes.append(f"The guarantee is for all {len(self.layers)} rounds together.")
+        if collusion is not None:
+            notes.append(UNCHANGED)
+        return PrivacyReport(
+            guarantees=(*map(self.local_guarantee, UNITS), *map(self._central, UNITS)),
+            anonymity=(self._anonymity(alpha),),
+            notes=tuple(notes),
+        )
+
+    @property
+    def why_nothing(self) -> str:
+        return (
+            f"A word is published in half of all cases from {self.contributors_for(0.5):,} "
+            "contributors on: ask more clients, or raise central_epsilon or delta."
+        )
+
+    def local_guarantee(self, unit: Unit) -> Guarantee:
+        return unprotected(unit, self.smallest_cohort, assumptions="words are read as they are")
+
+    def _central(self, unit: Unit) -> Guarantee:
+        found = self.epsilon if unit == "user" else self.item_epsilon
+        assumptions = f"a client contributes at most {self.max_items:,} distinct words to a round"
+        if unit == "item" and self.item_epsilon == self.epsilon:
+            assumptions += ITEM_OF_USER
+        epsilon: float | NotApplicable = found
+        if found == math.inf:
+            epsilon = NotApplicable(
+                f"no epsilon is proven at delta={self.delta:g} for this sample and threshold; "
+                'raise delta or the threshold, or let both be "auto"'
+            )
+        return Guarantee(
+            unit=unit,
+            trust="central",
+            method=self.method,
+            epsilon=epsilon,
+            delta=self.delta,
+            theorem=self.theorem,
+            assumptions=assumptions,
+            smallest_cohort=self.smallest_cohort,
+            best=True,
+        )
+
+    def _anonymity(self, alpha: float) -> AnonymityGuarantee:
+        """Return the largest k whose contributors are published with chance at most 1 - alpha."""
+        k = self.contributors_for((1 - alpha) * (1 + _ROUNDING)) - 1
+        return AnonymityGuarantee(
+            k=k,
+            alpha=alpha,
+            variant="tight",
+            probability=self.release_chance(k),
+            theorem="the aggregator's noise or sample alone (fedhh.accounting)",
+            assumptions="by design, for every word published, whatever other words are held",
+            smallest_cohort=self.smallest_cohort,
+        )
 
     @property
     def item_epsilon(self) -> float:

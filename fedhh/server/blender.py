@@ -14,7 +14,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.opt_in import OptInBlend
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.choice import SampleB

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import DiscoveryProtocol, QuestionType, State
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, check_settings, decided

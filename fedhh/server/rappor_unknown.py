@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import BloomRecords, LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Gt, Lt
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion

@@ -12,7 +12,7 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import MemberQuestion, SetQuestion

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import Answers, Decision, Heard, QuestionType, RunState
 from fedhh.questions.names import TrieNames

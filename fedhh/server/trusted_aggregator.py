@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.choice import SampleB

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.evidence import Evidence

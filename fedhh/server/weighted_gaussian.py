@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion

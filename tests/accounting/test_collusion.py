@@ -15,18 +15,19 @@ from fedhh.accounting import (
     Collusion,
     LayeredPlan,
     NotApplicable,
-    account,
     account_plan,
     account_shuffle,
     account_user,
-    account_with_colluders,
     shuffle_epsilon,
 )
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.guarantees import or_infinite
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.server.blender import Blender
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
+from tests.accounting.heard import heard
 from tests.accounting.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.conformance.test_protocols import PROTOCOLS as SETTLED
 from tests.every import every
@@ -140,7 +141,9 @@ def settled(protocol, num_clients: int):
 
 
 def report_of(plan: Plan, collusion: Collusion, layers=()):
-    return account_with_colluders(plan, layers, collusion=collusion, delta=DELTA, alpha=0.95)
+    return plan.report(
+        layers, num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.95
+    )
 
 
 def numbers(report, *, trust: str):
@@ -159,13 +162,13 @@ def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
     assert 700 < honest < 800
     smaller = LayeredPlan(layers=3, max_items=1, oracle=oracle, domain_size=50)(3 * honest, 3.0)
     found = report_of(plan, collusion)
-    same = account(smaller, (), num_clients=3 * honest, delta=DELTA, alpha=0.95)
+    same = smaller.report(num_clients=3 * honest, delta=DELTA, alpha=0.95)
     assert numbers(found, trust="central") == [
         (unit, method, epsilon, DELTA + 1e-10)
         for unit, method, epsilon, _ in numbers(same, trust="central")
     ]
     # Nothing local changes.
-    alone = account(plan, (), num_clients=3_000, delta=DELTA, alpha=0.95)
+    alone = plan.report(num_clients=3_000, delta=DELTA, alpha=0.95)
     assert numbers(found, trust="local") == numbers(alone, trust="local")
     assert found.before_run("item").epsilon > alone.before_run("item").epsilon
     assert "600 of 3,000 clients" in found.notes[-1]
@@ -197,10 +200,7 @@ def test_of_few_who_answered_the_honest_are_counted():
     plan = LayeredPlan(oracle="grr", domain_size=3)(100, 1.0).accepting(lambda asked: asked // 2)
     collusion = Collusion(colluders=20, num_clients=1_000, excess_chance=1e-4)
     told = collusion.most_colluders(100)
-    record = fedhh.accounting.LayerRecord(
-        pass_index=1, layer=1, num_clients=80, num_reports=80, domain_size=3, num_kept=1,
-        decides=True,
-    )  # fmt: skip
+    record = heard(num_clients=80, num_reports=80, domain_size=3, num_kept=1, decides=True)
     found = report_of(plan, collusion, [record])
     realised = found.best("item", "central")
     assert realised.realised
@@ -213,10 +213,7 @@ def test_realised_guarantees_count_the_honest_among_those_who_answered():
     plan = LayeredPlan(domain_size=50)(5_000, 6.0).accepting(lambda asked: asked // 2)
     collusion = Collusion(colluders=1_000, num_clients=50_000)
     told = collusion.most_colluders(5_000)
-    record = fedhh.accounting.LayerRecord(
-        pass_index=1, layer=1, num_clients=4_000, num_reports=4_000, domain_size=50, num_kept=3,
-        decides=True,
-    )  # fmt: skip
+    record = heard(num_clients=4_000, num_reports=4_000, domain_size=50, num_kept=3, decides=True)
     found = report_of(plan, collusion, [record])
     realised = found.best("item", "central")
     assert realised.realised
@@ -246,7 +243,7 @@ def test_shares_that_colluders_tell_count_as_missing(noise):
 def test_a_curators_own_noise_does_not_rest_on_clients():
     plan = settled(fedhh.TeeHistogram(central_epsilon=1.0), 1_000).plan
     found = report_of(plan, Collusion(colluders=900, num_clients=1_000))
-    alone = account(plan, (), num_clients=1_000, delta=DELTA, alpha=0.95)
+    alone = plan.report(num_clients=1_000, delta=DELTA, alpha=0.95)
     assert found.guarantees == alone.guarantees
     assert "change no guarantee" in found.notes[-1]
 
@@ -261,7 +258,7 @@ def test_servers_own_noise_does_not_rest_on_clients():
     ):
         plan = settled(protocol, 1_000).plan
         found = report_of(plan, collusion)
-        alone = account(plan, (), num_clients=1_000, delta=DELTA, alpha=0.95)
+        alone = plan.report(num_clients=1_000, delta=DELTA, alpha=0.95)
         assert found.guarantees == alone.guarantees
         assert "change no guarantee" in found.notes[-1]
 
@@ -271,11 +268,10 @@ def test_a_sample_that_colluders_know_has_no_guarantee():
         PlannedRound(pass_index=0, layer=1, num_clients=2_000, smallest_domain=3, largest_domain=9),
     )
     plan = SampledThreshold(layers=rounds, sample_size=100, threshold=10)
-    alone = account(plan, (), num_clients=2_000, delta=1e-3, alpha=0.95)
+    alone = plan.report(num_clients=2_000, delta=1e-3, alpha=0.95)
     assert alone.before_run("item").epsilon < math.inf
-    found = account_with_colluders(
-        plan, (), collusion=Collusion(colluders=7, num_clients=2_000), delta=1e-3, alpha=0.95
-    )
+    told = Collusion(colluders=7, num_clients=2_000)
+    found = plan.report(num_clients=2_000, collusion=told, delta=1e-3, alpha=0.95)
     for unit in ("item", "user"):
         assert found.before_run(unit).epsilon == math.inf
 
@@ -304,7 +300,7 @@ def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
     protocol = settled(Blender(opt_in_share=0.2, delta=1e-6, length=4), 20_000)
     collusion = Collusion(colluders=5_000, num_clients=20_000)
     found = report_of(protocol.plan, collusion)
-    alone = account(protocol.plan, (), num_clients=20_000, delta=DELTA, alpha=0.95)
+    alone = protocol.plan.report(num_clients=20_000, delta=DELTA, alpha=0.95)
 
     def methods(report):
         return {(each.unit, each.trust, each.method): each for each in report.guarantees}
@@ -312,15 +308,21 @@ def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
     before, after = methods(alone), methods(found)
     opted_in = ("user", "central", "opted in: Laplace and threshold")
     assert after[opted_in] == before[opted_in]
-    others = ("user", "central", "others: clones, groups")
-    assert after[others].epsilon > before[others].epsilon
+    everybody = [each.before_run("user").epsilon for each in (alone, found)]
+    assert everybody[1] > everybody[0]
 
 
 @every("name", SETTLED)
-def test_every_protocol_has_accounting_of_colluders(name):
+def test_every_protocol_s_plan_knows_what_colluders_leave(name):
     plan = SETTLED[name].settle(num_clients=3_000, seed=0).plan
-    of_any_plan = account_with_colluders.dispatch(Plan)
-    assert account_with_colluders.dispatch(type(plan)) is not of_any_plan
+    collusion = Collusion(colluders=300, num_clients=3_000)
+    alone = plan.report(num_clients=3_000, delta=DELTA, alpha=0.95)
+    found = report_of(plan, collusion)
+    for unit in ("item", "user"):
+        assert found.best(unit, "local").epsilon == alone.best(unit, "local").epsilon
+        one, other = (or_infinite(each.before_run(unit).epsilon) for each in (alone, found))
+        assert one <= other
+    assert len(found.notes) == len(alone.notes) + 1
 
 
 def test_a_small_plan_is_searched_for_with_an_honest_share():
@@ -407,5 +409,5 @@ def test_a_shuffle_refuses_what_leaves_nothing_to_amplify():
     class Unknown(Plan):
         pass
 
-    with pytest.raises(InputError, match="accounting of colluders for the mechanism Unknown"):
+    with pytest.raises(InputError, match="a plan that states what it guarantees, got Unknown"):
         report_of(Unknown(layers=()), some)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dp_accounting
@@ -23,8 +23,8 @@ from fedhh.accounting.dp_event import (
     event_of_reports,
     expression,
 )
-from fedhh.accounting.local import local_item_epsilon, local_user_epsilon
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.longitudinal.ledger import APPLE, Charge, Ledger
 from fedhh.longitudinal.ledger.statements import reports_of
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -103,10 +103,9 @@ def test_without_delta_epsilons_add_up():
 def test_a_plan_has_the_local_epsilon_of_its_report(name):
     plan = plan_of(LOCAL[name])
     uses = plan.most_rounds_per_client
-    item = local_item_epsilon(plan.local_epsilon, uses=uses)
-    user = local_user_epsilon(plan.local_epsilon, max_items=plan.max_items, uses=uses)
-    assert math.fsum(epsilons(event_of_plan(plan, unit="item"))) == pytest.approx(item)
-    assert math.fsum(epsilons(event_of_plan(plan))) == pytest.approx(user)
+    for unit in ("item", "user"):
+        stated = plan.local_guarantee(unit).epsilon
+        assert math.fsum(epsilons(event_of_plan(plan, unit=unit))) == pytest.approx(stated)
     per_use = len(plan.randomizers) if name == "sfp" else 1
     assert len(epsilons(event_of_plan(plan))) == plan.max_items * uses * per_use
 
@@ -175,17 +174,17 @@ def test_what_has_no_event_says_why(protocol, reason):
     assert isinstance(found.value, InputError)
 
 
-def test_other_mechanisms_bring_their_own():
+def test_of_other_mechanisms_only_what_they_state_is_known():
     @dataclass(frozen=True, kw_only=True)
     class Own(Plan):
         pass
 
     layer = PlannedRound(pass_index=0, layer=1, num_clients=10, smallest_domain=2, largest_domain=2)
-    own = Own(layers=(layer,))
-    with pytest.raises(NoDpEventError, match="Own"):
-        event_of_plan(own)
-    event_of_plan.register(Own, lambda plan, **_: dp_event.NoOpDpEvent())
-    assert event_of_plan(own) == dp_event.NoOpDpEvent()
+    assert event_of_plan(Own(layers=(layer,))) == dp_event.NonPrivateDpEvent()
+    own = Own(layers=(replace(layer, local_epsilon=2.0),))
+    assert epsilons(event_of_plan(own)) == pytest.approx([2.0])
+    with pytest.raises(NoDpEventError, match="a mechanism of its own"):
+        event_of_plan(own, trust="central")
 
 
 @pytest.mark.parametrize(("epsilon", "count"), [(1.0, 100_001), (701.0, 1)])

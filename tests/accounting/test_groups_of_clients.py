@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedhh.accounting.account import account, central_before_run
-from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec, make_oracle
 from tests.thinned import thinned
 
@@ -41,7 +39,7 @@ def plan(sizes, *, num_apart=1, oracle="grr", epsilon=1.0, domains=None, max_ite
 
 
 def claims(of_plan, records=()):
-    report = account(of_plan, records, num_clients=10**6, delta=DELTA, alpha=0.5)
+    report = of_plan.report(records, num_clients=10**6, delta=DELTA, alpha=0.5)
     return [each for each in report.guarantees if each.trust == "central"]
 
 
@@ -68,24 +66,29 @@ def exact_delta(of_plan, epsilon):
 def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart):
     ours = plan(sizes, num_apart=num_apart)
     for each in claims(ours):
-        if not isinstance(each.epsilon, NotApplicable):
-            assert exact_delta(ours, each.epsilon) <= DELTA, each.method
+        assert exact_delta(ours, each.epsilon) <= DELTA, each.method
     # And the exact curve is not far: at a quarter of the best claim, delta is exceeded.
-    best = central_before_run(ours, num_clients=10**6, unit="item", delta=DELTA)
+    best = ours.central_guarantee("item", num_clients=10**6, delta=DELTA)
     assert exact_delta(ours, best.epsilon / 4) > DELTA
+
+
+def check_worst(whole, apart, others):
+    """Of each unit, the best bound of both groups: each bound is the larger one of the two."""
+    for one, *both in zip(whole, apart, others, strict=True):
+        assert {each.unit for each in both} == {one.unit}
+        assert "one of two groups" in one.assumptions
+        larger = max(each.epsilon for each in both)
+        if {each.method for each in both} == {one.method}:
+            assert one.epsilon == larger
+        assert one.epsilon >= larger
 
 
 def test_each_bound_of_two_small_groups_is_the_larger_one():
     whole = claims(plan((10, 90, 90)))
     apart, others = (claims(plan(sizes, num_apart=0)) for sizes in ((10,), (90, 90)))
-    larger = 0
-    for one, *both in zip(whole, apart, others, strict=True):
-        assert "one of two groups" in one.assumptions
-        assert one.smallest_cohort == 10
-        if not any(isinstance(each.epsilon, NotApplicable) for each in both):
-            assert one.epsilon == max(each.epsilon for each in both)
-            larger += both[0].epsilon != both[1].epsilon
-    assert larger
+    check_worst(whole, apart, others)
+    assert {each.smallest_cohort for each in whole} == {10}
+    assert [each.epsilon for each in apart] != [each.epsilon for each in others]
 
 
 @pytest.mark.slow("::test_each_bound_of_two_small_groups_is_the_larger_one")
@@ -97,33 +100,20 @@ def test_each_bound_is_the_larger_one_of_the_two_groups_own_accounts(oracle, max
         whole = claims(plan(sizes, domains=domains, **settings))
         apart = claims(plan(sizes[:1], num_apart=0, domains=domains[:1], **settings))
         others = claims(plan(sizes[1:], num_apart=0, domains=domains[1:], **settings))
-        assert len(whole) == len(apart) == len(others)
-        for one, *both in zip(whole, apart, others, strict=True):
-            assert {each.unit for each in both} == {one.unit}
-            if any(isinstance(each.epsilon, NotApplicable) for each in both):
-                assert isinstance(one.epsilon, NotApplicable)
-                continue
-            assert one.epsilon == max(each.epsilon for each in both)
-            assert one.smallest_cohort == min(sizes)
-            assert "one of two groups" in one.assumptions
-        for unit in ("item", "user"):
-            best = central_before_run(
-                plan(sizes, domains=domains, **settings),
-                num_clients=10**6, unit=unit, delta=DELTA,
-            )  # fmt: skip
-            assert best.epsilon == min(
-                each.epsilon
-                for each in whole
-                if each.unit == unit and not isinstance(each.epsilon, NotApplicable)
-                and (oracle == "ss" or each.method not in {"clones-2023", "closed-form"})
-            )  # fmt: skip
+        check_worst(whole, apart, others)
+        assert {each.smallest_cohort for each in whole} == {min(sizes)}
+        for each in whole:
+            best = plan(sizes, domains=domains, **settings).central_guarantee(
+                each.unit, num_clients=10**6, delta=DELTA
+            )
+            assert best == each
 
 
 def test_few_clients_apart_no_longer_set_the_epsilon_of_all():
     small, large = plan((1_000, 9_000, 9_000)), plan((9_000, 9_000, 9_000))
     apart_too = replace(small, num_apart=0)
     one, other, before = (
-        central_before_run(each, num_clients=10**6, unit="item", delta=DELTA).epsilon
+        each.central_guarantee("item", num_clients=10**6, delta=DELTA).epsilon
         for each in (small, large, apart_too)
     )
     # A round of 1,000 once, or two rounds of 9,000: not three of 1,000.
@@ -133,11 +123,11 @@ def test_few_clients_apart_no_longer_set_the_epsilon_of_all():
 
 def test_a_group_too_small_for_amplification_has_its_local_epsilon():
     tiny = plan((1, 9_000, 9_000), epsilon=2.0)
-    best = central_before_run(tiny, num_clients=10**6, unit="item", delta=DELTA)
+    best = tiny.central_guarantee("item", num_clients=10**6, delta=DELTA)
     assert best.epsilon == 2.0
     assert "no amplification" in best.assumptions
     nothing = plan((1, 1, 1), epsilon=2.0)
-    best = central_before_run(nothing, num_clients=10**6, unit="item", delta=DELTA)
+    best = nothing.central_guarantee("item", num_clients=10**6, delta=DELTA)
     assert best.epsilon == 4.0
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from fedhh.accounting import NotApplicable
-from fedhh.accounting.anonymity import VARIANTS
 from fedhh.accounting.layer_anonymity import anonymity_of_run, claim_of_validation
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
-from fedhh.accounting.run_facts import LayerRecord
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sources import VALIDATION
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.testing import LETTERS, small_population
+from tests.accounting.heard import heard
 from tests.every import every
 from tests.thinned import thinned
 from tests.zipf_words import final_state
@@ -27,17 +24,9 @@ SS = OracleSpec(name="ss", epsilon=4.0, params={"subset_size": "optimal"})
 
 
 def record(layer, kept_by, **changes):
-    whole = LayerRecord(
-        pass_index=0,
-        layer=layer,
-        num_clients=20_000,
-        num_reports=80_000,
-        domain_size=1_351,
-        num_kept=20,
-        decides=True,
-        kept_by=kept_by,
-    )
-    return replace(whole, **changes)
+    whole = {"num_clients": 20_000, "num_reports": 80_000, "domain_size": 1_351}
+    decision = {"num_kept": 20, "decides": True, "kept_by": kept_by}
+    return heard(**{"layer": layer, **whole, **decision, **changes})
 
 
 def plan(rate=0.0, **changes):
@@ -54,23 +43,19 @@ def plan(rate=0.0, **changes):
 
 
 def claims(*records, rate=0.0, alpha=0.95, k=20):
-    """Return the claims of each layer and of the run, per variant."""
+    """Return the claims of each layer, then that of the run."""
     found = anonymity_of_run(records, plan(rate, anonymity_k=k), alpha=alpha)
-    per_variant = [[claim for claim in found if claim.variant == variant] for variant in VARIANTS]
-    assert all(len(each) == len(records) + 1 for each in per_variant)
-    return per_variant
+    assert len(found) == len(records) + 1
+    return found
 
 
 def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
-    for variant in claims(record(1, "posterior"), record(2, "posterior")):
-        for claim in variant:
-            assert isinstance(claim.k, NotApplicable)
-            assert "keeps candidates by what all layers showed, not by its votes" in str(claim.k)
-            assert claim.probability is None
+    for claim in claims(record(1, "posterior"), record(2, "posterior")):
+        assert isinstance(claim.k, NotApplicable)
+        assert "keeps candidates by what all layers showed, not by its votes" in str(claim.k)
+        assert claim.probability is None
     # The control: by its votes, the same layer has a claim.
-    by_votes = [each[0].k for each in claims(record(1, "votes"))]
-    assert not any(isinstance(k, NotApplicable) for k in by_votes)
-    assert any(isinstance(k, int) and k > 0 for k in by_votes)
+    assert claims(record(1, "votes"))[0].k > 0
 
 
 @every(
@@ -89,36 +74,32 @@ def test_layers_kept_by_the_posterior_claim_nothing_and_say_why():
 def test_a_validation_round_claims_its_k_exactly_if_its_rate_allows(kept_by, rate, alpha, holds):
     layers = [record(1, "posterior"), record(9, kept_by, num_kept=12, domain_size=41)]
     for k in (0, 20, 300):
-        for variant in claims(*layers, rate=rate, alpha=alpha, k=k):
-            unclaimed, validation, run = variant
-            assert isinstance(unclaimed.k, NotApplicable)
-            for claim in (validation, run):
-                assert claim.k == (k if holds else None)
-                assert claim.probability == rate
-                assert claim.theorem == VALIDATION
-                assert claim.alpha == alpha
-                assert not claim.claimed_in_paper
-            assert (validation.layer, run.layer) == (9, None)
+        unclaimed, validation, run = claims(*layers, rate=rate, alpha=alpha, k=k)
+        assert isinstance(unclaimed.k, NotApplicable)
+        for claim in (validation, run):
+            assert claim.k == (k if holds else None)
+            assert claim.probability == rate
+            assert claim.theorem == VALIDATION
+            assert claim.alpha == alpha
+        assert (validation.layer, run.layer) == (9, None)
 
 
 @pytest.mark.parametrize("shape", [{}, {"num_kept": 0}, {"num_kept": 40, "decides": False}])
 def test_what_the_validation_round_kept_does_not_matter(shape):
     last = record(9, "validation", **{"num_kept": 12, "domain_size": 41, **shape})
-    for *_, run in claims(record(1, "posterior"), last, rate=0.05):
-        assert run.k == 20
+    assert claims(record(1, "posterior"), last, rate=0.05)[-1].k == 20
     # It holds before the run: also if no word was found and the round was not asked.
-    for *_, run in claims(record(1, "posterior"), rate=0.05):
-        assert run.k == 20
+    assert claims(record(1, "posterior"), rate=0.05)[-1].k == 20
 
 
 def test_of_votes_and_a_validation_round_the_larger_claim_counts():
-    by_votes = [each[-1].k for each in claims(record(2, "votes"))]
-    assert by_votes == [39, None]
+    by_votes = claims(record(2, "votes"))[-1].k
+    assert by_votes == 39
     layers = [record(2, "votes"), record(9, "validation", num_kept=12, domain_size=41)]
     for k in (0, 1, 5_000):
-        for votes, variant in zip(by_votes, claims(*layers, rate=0.05, k=k), strict=True):
-            assert variant[1].k == k
-            assert variant[-1].k == max(votes or 0, k)
+        found = claims(*layers, rate=0.05, k=k)
+        assert found[1].k == k
+        assert found[-1].k == max(by_votes, k)
 
 
 OTHERS = {
@@ -207,24 +188,22 @@ def test_a_run_claims_what_its_last_round_allows(change, kept_by):
     summaries = final_state(protocol, population).history
     assert summaries[-1].kept_by == kept_by
     report = privacy_of_run(protocol, summaries, num_clients=population.num_clients)
-    for variant in VARIANTS:
-        *layers, run = (each for each in report.anonymity if each.variant == variant)
-        assert len(layers) == len(summaries)
-        assert all(isinstance(each.k, NotApplicable) for each in layers[:-1])
-        assert run.k == layers[-1].k or isinstance(run.k, NotApplicable)
-        if kept_by != "posterior":
-            assert run.k == (20 if protocol.false_discovery_rate <= 0.05 else None)
-        if kept_by == "posterior":
-            assert isinstance(run.k, NotApplicable)
+    *layers, run = report.anonymity
+    assert len(layers) == len(summaries)
+    assert all(isinstance(each.k, NotApplicable) for each in layers[:-1])
+    assert run.k == layers[-1].k or isinstance(run.k, NotApplicable)
+    if kept_by != "posterior":
+        assert run.k == (20 if protocol.false_discovery_rate <= 0.05 else None)
+    if kept_by == "posterior":
+        assert isinstance(run.k, NotApplicable)
 
 
 def test_only_a_validation_rounds_claim_holds_before_the_run():
-    for variant in claims(record(1, "votes"), record(2, "validation"), rate=0.05):
-        of_votes, validation, run = variant
-        assert (of_votes.realised, validation.realised) == (True, False)
-        assert run.realised == (run.k == of_votes.k)
-    with_more = claims(record(1, "votes"), record(2, "validation"), rate=0.05, k=5_000)
-    assert not any(run.realised for *_, run in with_more)
+    layers = [record(1, "votes"), record(2, "validation")]
+    of_votes, validation, run = claims(*layers, rate=0.05)
+    assert (of_votes.realised, validation.realised) == (True, False)
+    assert run.realised == (run.k == of_votes.k)
+    assert not claims(*layers, rate=0.05, k=5_000)[-1].realised
     assert claim_of_validation(plan(0.05, anonymity_k=20), alpha=0.95).k == 20
     assert anonymity_of_run((), plan(0.05, anonymity_k=20), alpha=0.95)[-1].k == 20
     assert anonymity_of_run((), plan(), alpha=0.95) == []

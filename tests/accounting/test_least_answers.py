@@ -12,14 +12,13 @@ import pytest
 from scipy import stats
 
 import fedhh
-from fedhh.accounting import LayerRecord, account
-from fedhh.accounting.account import central_before_run
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.accounting.sampled_votes import SampledVotes
 from fedhh.devices import Devices
 from fedhh.oracles import OracleSpec
+from tests.accounting.heard import heard
 from tests.accounting.sampled_votes_enumerated import NOTHING, round_distribution
 from tests.thinned import thinned
 
@@ -42,24 +41,22 @@ def plan_of(*cohorts: int, oracle: str = "ss", items: int = 2, epsilon: float = 
     return LocalReports(layers=rounds, randomizers=(spec,))
 
 
-def records(plan, *answers: int) -> list[LayerRecord]:
+def records(plan, *answers: int):
     return [
-        LayerRecord(
-            pass_index=1,
+        heard(
             layer=layer,
             num_clients=number,
             num_reports=number * plan.max_items,
             domain_size=100,
             num_kept=9,
             decides=True,
-            lost_clients=planned.num_clients - number,
         )
-        for layer, (number, planned) in enumerate(zip(answers, plan.layers, strict=False), start=1)
+        for layer, number in enumerate(answers, start=1)
     ]
 
 
 def report_of(plan, layers=(), delta: float = DELTA):
-    return account(plan, layers, num_clients=100_000, delta=delta, alpha=0.95)
+    return plan.report(layers, num_clients=100_000, delta=delta, alpha=0.95)
 
 
 def central(report, *, realised: bool):
@@ -80,11 +77,11 @@ def test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers(oracle):
     )
     for unit in ("item", "user"):
         found, same = (
-            central_before_run(each, num_clients=100_000, unit=unit, delta=DELTA)
+            each.central_guarantee(unit, num_clients=100_000, delta=DELTA)
             for each in (accepting, smaller)
         )
         assert (found.epsilon, found.smallest_cohort) == (same.epsilon, 2_000)
-        whole = central_before_run(plan, num_clients=100_000, unit=unit, delta=DELTA)
+        whole = plan.central_guarantee(unit, num_clients=100_000, delta=DELTA)
         assert found.epsilon > whole.epsilon
 
 
@@ -123,7 +120,7 @@ def test_fewer_answers_than_the_plan_accepts_leave_no_amplification_before_the_r
 
 def test_without_a_least_number_next_to_nothing_is_amplified_before_the_run():
     accepting = plan_of(3_000, 5_000).accepting(Devices().fewest_answers)
-    before = central_before_run(accepting, num_clients=100_000, unit="user", delta=DELTA)
+    before = accepting.central_guarantee("user", num_clients=100_000, delta=DELTA)
     assert before.smallest_cohort == 2
     assert before.epsilon == pytest.approx(8.0, rel=1e-6)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fedhh.accounting.plan import Plan, PlannedRound
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.validation import InputError
 
 

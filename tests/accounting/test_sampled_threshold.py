@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedhh.accounting import account, account_triehh, sampled_threshold
-from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting import sampled_threshold
+from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import (
     SampledThreshold,
     composed_epsilon,
@@ -24,15 +24,18 @@ from tests.every import every
 from tests.thinned import thinned
 
 
-def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
-    """Epsilon and delta of a user that a run's report claims."""
+def report_of(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> PrivacyReport:
     layers = [
         PlannedRound(pass_index=0, layer=layer, num_clients=m, smallest_domain=3, largest_domain=3)
         for layer in range(1, rounds + 1)
     ]
     plan = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
-    report = account(plan, [], num_clients=n, delta=delta, alpha=0.95)
-    best = report.best("user", "central")
+    return plan.report(num_clients=n, delta=delta, alpha=0.95)
+
+
+def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:
+    """Epsilon and delta of a user that a run's report claims."""
+    best = report_of(n, m, threshold, rounds=rounds, delta=delta).best("user", "central")
     assert not isinstance(best.epsilon, NotApplicable)
     return best.epsilon, best.delta
 
@@ -213,7 +216,7 @@ SETTINGS = {"num_clients": 650_000, "sample_size": 14_286, "threshold": 15, "num
 
 
 def test_a_run_claims_its_privacy_for_users_and_nothing_against_the_server():
-    report = account_triehh(**SETTINGS, delta=2.3e-12)
+    report = report_of(650_000, 14_286, 15, rounds=10, delta=2.3e-12)
     for unit in ("item", "user"):
         assert math.isinf(report.best(unit, "local").epsilon)
         central = report.best(unit, "central")
@@ -223,14 +226,11 @@ def test_a_run_claims_its_privacy_for_users_and_nothing_against_the_server():
         assert central.delta == 2.3e-12
         assert central.neighboring == "swap"
         assert "docs/accounting.md, section 8" in central.theorem
-        assert not central.claimed_in_paper
     assert report.anonymity == ()
 
 
 def test_settings_without_a_bound_have_no_central_privacy():
-    report = account_triehh(
-        num_clients=1_000, sample_size=17, threshold=14, num_rounds=11, delta=1e-10
-    )
+    report = report_of(1_000, 17, 14, rounds=11, delta=1e-10)
     assert math.isinf(report.best("user", "central").epsilon)
     reasons = [
         each.epsilon for each in report.guarantees if isinstance(each.epsilon, NotApplicable)

@@ -10,7 +10,7 @@ from dp_accounting.pld import PLDAccountant
 
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
-from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
+from fedhh.experiments.run.privacy import epsilon_of, privacy_of_run
 from tests.thinned import thinned
 
 GBOARD = ("--local-epsilon", "10", "--reports", "30000000")
@@ -183,7 +183,7 @@ def test_a_presets_plan_is_its_protocols(answer):
     )
     for clients, meets in ((found["plan"]["clients"], True), (found["plan"]["clients"] - 1, False)):
         _, settled = settle(config, clients)
-        report = privacy_of_plan(settled, num_clients=clients, delta=1e-6)
+        report = privacy_of_run(settled, num_clients=clients, delta=1e-6)
         assert (epsilon_of(report.before_run("item")) <= 1) == meets
         if meets:
             layers = [each.num_clients for each in settled.plan.layers]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.longitudinal.ledger import (
     APPLE,
     Ledger,

@@ -10,7 +10,7 @@ import pytest
 
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.experiments.run.privacy import privacy_of_plan, privacy_of_run
+from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.questions.question import Aggregate
 from fedhh.server.blender import Blender
@@ -138,7 +138,7 @@ def test_no_word_with_enough_holders_ends_the_run_after_the_first_round(populati
     assert len(protocol.discoveries(state)) == 0
     # What the other clients would have given is in the claim all the same.
     report = privacy_of_run(protocol, state.history, num_clients=6_000)
-    planned = privacy_of_plan(protocol, num_clients=6_000)
+    planned = privacy_of_run(protocol, num_clients=6_000)
     assert report.guarantees == planned.guarantees
     methods = {each.method for each in report.guarantees}
     assert {"opted in: Laplace and threshold", "others: clones, groups", "either group"} <= methods

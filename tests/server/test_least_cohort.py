@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedhh.accounting import LayerRecord, account
 from fedhh.accounting.bounds.selection import reachable_blanket
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.validation import Validation
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
+from tests.accounting.heard import heard
 from tests.zipf_words import final_state
 
 
@@ -88,8 +88,8 @@ def test_every_plan_dominates_that_of_ldp_triehh():
 def before_run(protocol, num_clients):
     """Return the item- and user-level epsilons that the plan claims before the run."""
     records = [
-        LayerRecord(
-            pass_index=layer.pass_index + 1,
+        heard(
+            pass_index=layer.pass_index,
             layer=layer.layer,
             num_clients=layer.num_clients,
             num_reports=layer.num_clients * protocol.max_items,
@@ -100,7 +100,7 @@ def before_run(protocol, num_clients):
         )
         for layer in protocol.plan.layers
     ]
-    report = account(protocol.plan, records, num_clients=num_clients, delta=1e-10, alpha=0.95)
+    report = protocol.plan.report(records, num_clients=num_clients, delta=1e-10, alpha=0.95)
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 

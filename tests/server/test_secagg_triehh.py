@@ -17,7 +17,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
-from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.experiments.run.sentences import privacy_sentence
 from fedhh.questions.noise_shares import NoiseShares, noise_of
 from fedhh.server.secagg_triehh import SecAggTrieHH
@@ -127,7 +127,7 @@ def test_the_noise_follows_from_a_central_epsilon(unit, name):
     found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.7, delta=1e-8)
     assert (found.central_epsilon, found.unit, found.delta) == (0.7, unit, 1e-8)
     settled = found.settle(num_clients=CLIENTS, seed=3)
-    report = privacy_of_plan(settled, num_clients=CLIENTS, delta=1e-8)
+    report = privacy_of_run(settled, num_clients=CLIENTS, delta=1e-8)
     central = report.before_run(unit)
     assert 0.7 * (1 - 1e-3) <= central.epsilon <= 0.7
     assert (central.delta, central.neighboring, central.trust) == (1e-8, "swap", "central")

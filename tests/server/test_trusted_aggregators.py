@@ -17,7 +17,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.built_in import preset_text
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.experiments.run.run import run_config
 from fedhh.questions.question import Aggregate
 from fedhh.server.tee_histogram import publish
@@ -185,7 +185,7 @@ def test_no_query_lets_who_reads_it_compute_the_noise(name):
 def test_the_guarantee_is_the_plans_and_holds_before_the_run(name):
     population = small_population(3_000)
     result = fedhh.simulate(PROTOCOLS[name], population, seed=0, delta=1e-4)
-    planned = privacy_of_plan(result.protocol, num_clients=3_000, delta=1e-4)
+    planned = privacy_of_run(result.protocol, num_clients=3_000, delta=1e-4)
     assert result.privacy.guarantees == planned.guarantees
     user = planned.before_run("user")
     assert user.epsilon <= 4.0
@@ -200,7 +200,7 @@ def test_the_guarantee_is_the_plans_and_holds_before_the_run(name):
 def test_k_is_the_most_contributors_that_are_rarely_published(name):
     protocol = PROTOCOLS[name].settle(num_clients=3_000, seed=0)
     plan = protocol.plan
-    (claim,) = privacy_of_plan(protocol, num_clients=3_000, delta=1e-4, alpha=0.9).anonymity
+    (claim,) = privacy_of_run(protocol, num_clients=3_000, delta=1e-4, alpha=0.9).anonymity
     assert plan.release_chance(claim.k) == claim.probability <= 0.1
     assert plan.release_chance(claim.k + 1) > 0.1
     assert plan.release_chance(0) == 0
@@ -209,7 +209,7 @@ def test_k_is_the_most_contributors_that_are_rarely_published(name):
 def test_a_minimum_of_contributors_is_a_certain_k():
     protocol = fedhh.TeeHistogram(**SHARED, min_contributors=20)
     settled = protocol.settle(num_clients=3_000, seed=0)
-    (claim,) = privacy_of_plan(settled, num_clients=3_000, alpha=1 - 1e-12).anonymity
+    (claim,) = privacy_of_run(settled, num_clients=3_000, alpha=1 - 1e-12).anonymity
     assert (claim.k, claim.probability) == (19, 0.0)
     result = fedhh.simulate(protocol, small_population(3_000), seed=0)
     assert result.discoveries["true_clients"].min() >= 20
@@ -261,7 +261,7 @@ def test_a_sample_too_large_for_the_privacy_is_refused_with_the_largest():
 
 def test_a_threshold_too_low_for_any_epsilon_states_none():
     protocol = replace(PROTOCOLS["sample-and-threshold"], sample_rate=0.5, threshold=2)
-    report = privacy_of_plan(protocol.settle(num_clients=3_000, seed=0), num_clients=3_000)
+    report = privacy_of_run(protocol.settle(num_clients=3_000, seed=0), num_clients=3_000)
     assert "no epsilon is proven at delta=0.0001" in str(report.before_run("user").epsilon)
 
 
@@ -314,5 +314,5 @@ def test_the_preset_has_the_published_bound():
     config = parse_config(tomllib.loads(preset_text("gboard-today")), "gboard-today")
     protocol = build_protocol(config).settle(num_clients=15_000_000, seed=0)
     assert round(protocol.release.threshold, 2) == 34.53
-    user = privacy_of_plan(protocol, num_clients=15_000_000, delta=1e-8).before_run("user")
+    user = privacy_of_run(protocol, num_clients=15_000_000, delta=1e-8).before_run("user")
     assert (user.epsilon, user.delta) == (1.0987, 1e-8)

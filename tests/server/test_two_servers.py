@@ -13,7 +13,7 @@ import fedhh
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.noise_privacy import noise_epsilon
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
-from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.sentences import privacy_sentence, sentence
 from fedhh.questions.noise_shares import NoiseShares, noise_of
@@ -102,7 +102,7 @@ def test_the_noise_follows_from_a_central_epsilon(unit, noise, max_items):
     protocol = replace(SMALL, noise=noise, max_items=max_items)
     found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.7, delta=1e-8)
     fitted = found.settle(num_clients=CLIENTS, seed=3)
-    report = privacy_of_plan(fitted, num_clients=CLIENTS, delta=1e-8)
+    report = privacy_of_run(fitted, num_clients=CLIENTS, delta=1e-8)
     central = report.before_run(unit)
     assert 0.7 * (1 - 1e-3) <= central.epsilon <= 0.7
     assert (central.delta, central.neighboring, central.trust) == (1e-8, "swap", "central")
@@ -112,7 +112,7 @@ def test_the_noise_follows_from_a_central_epsilon(unit, noise, max_items):
 
 def test_where_no_bound_is_proven_none_is_stated():
     protocol = settled(noise="skellam", noise_std=5.0)
-    report = privacy_of_plan(protocol, num_clients=CLIENTS, delta=1e-6)
+    report = privacy_of_run(protocol, num_clients=CLIENTS, delta=1e-6)
     user = report.before_run("user")
     assert isinstance(user.epsilon, NotApplicable)
     assert "share a prefix" in user.epsilon.reason

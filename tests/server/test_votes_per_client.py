@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.accounting.account import account
+from fedhh.accounting.amplification import LINKED
 from fedhh.accounting.bounds.clones import Clones
 from fedhh.accounting.bounds.composition import disjoint_epsilon
 from fedhh.accounting.bounds.selection import subset_selection_blanket
-from fedhh.accounting.run_guarantees import LINKED
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -106,16 +105,12 @@ def test_amplification_by_shuffling_does_not_hold_for_votes_of_clients():
 
 def test_such_a_run_claims_its_local_epsilon_against_all(population):
     settled = SMALL.settle(num_clients=population.num_clients, seed=0)
-    report = account(settled.plan, (), num_clients=population.num_clients, delta=1e-6, alpha=0.95)
+    report = settled.plan.report(num_clients=population.num_clients, delta=1e-6, alpha=0.95)
     central = [each for each in report.guarantees if each.trust == "central"]
     assert {each.unit: each.epsilon for each in central} == {"item": 6.0, "user": 36.0}
     assert all(LINKED in each.assumptions for each in central)
-    amplified = account(
-        replace(settled, votes_per_client="all").plan,
-        (),
-        num_clients=population.num_clients,
-        delta=1e-6,
-        alpha=0.95,
+    amplified = replace(settled, votes_per_client="all").plan.report(
+        num_clients=population.num_clients, delta=1e-6, alpha=0.95
     )
     assert all(LINKED not in each.assumptions for each in amplified.guarantees)
 

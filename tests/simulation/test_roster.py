@@ -10,7 +10,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import PlannedRound
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices, check_ins

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from fedhh.accounting import Collusion
+    from fedhh.accounting.collusion import Collusion
 
 
 class AccountFormat(StrEnum):
@@ -112,7 +112,7 @@ def collusion_given(
     chosen_cohort: bool,
 ) -> Collusion | None:
     """Return who colludes, None without any; InputError for options that lack their own."""
-    from fedhh.accounting import Collusion
+    from fedhh.accounting.collusion import Collusion
     from fedhh.validation import InputError
 
     settings = given(excess_chance=excess_chance)

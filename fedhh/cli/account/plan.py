@@ -12,7 +12,7 @@ from fedhh.cli.account.options import AccountFormat, AccountFormatOption, Honest
 from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
-    from fedhh.accounting import PlanAccount
+    from fedhh.accounting.plan_account import PlanAccount
     from fedhh.experiments.study.parts import Part
 
 
@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
-    from fedhh.accounting import account_plan
+    from fedhh.accounting.plan_account import account_plan
     from fedhh.cli.text_tables import print_result
     from fedhh.validation import InputError, require_choice, require_positive
 
@@ -109,7 +109,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
             raise InputError("Expected --set only with --preset or --config.")
         if {"domain_size", "eta_max"} <= shape.keys():
             raise InputError("Expected --domain-size or --eta-max, got both; leave one out.")
-        from fedhh.accounting import LayeredPlan
+        from fedhh.accounting.plan_account import LayeredPlan
 
         plans = layered = LayeredPlan(**shape)
         title = layered.title

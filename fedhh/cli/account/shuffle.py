@@ -24,7 +24,7 @@ from fedhh.cli.account.options import (
 from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
-    from fedhh.accounting import ShuffleAccount
+    from fedhh.accounting.shuffle_accounts import ShuffleAccount
     from fedhh.experiments.study.parts import Part
 
 
@@ -53,7 +53,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account shuffle --local-epsilon 10 --reports 30000000 --oracle ss
     --domain-size 1000001
     """
-    from fedhh.accounting import account_shuffle
+    from fedhh.accounting.shuffle_accounts import account_shuffle
     from fedhh.cli.text_tables import print_result
     from fedhh.oracles import oracle_names
     from fedhh.validation import InputError, require_choice
@@ -149,7 +149,8 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
 
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
-    from fedhh.accounting import NotApplicable, account_user
+    from fedhh.accounting.guarantees import NotApplicable
+    from fedhh.accounting.shuffle_accounts import account_user
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.text_table import TextTable, round_up
 
@@ -201,7 +202,8 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account anonymity --local-epsilon 10 --reports 30000000 --eta-max 10000
     --alphabet-size 100
     """
-    from fedhh.accounting import NotApplicable, account_anonymity
+    from fedhh.accounting.anonymity import account_anonymity
+    from fedhh.accounting.guarantees import NotApplicable
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.text_table import TextTable
 

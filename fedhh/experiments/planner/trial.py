@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.clients.populations.population import Ids, Population
 from fedhh.clients.worker import ClientWorker
@@ -72,9 +71,7 @@ class Terms:
             smallest_cohort=min(cohorts),
             largest_cohort=max(cohorts),
             local_epsilon=plan.local_epsilon,
-            central_epsilon=epsilon_before_run(
-                plan, num_clients=num_clients, unit=goal.unit, delta=delta
-            ),
+            central_epsilon=plan.central_epsilon(goal.unit, num_clients=num_clients, delta=delta),
         )
 
 
@@ -311,6 +308,6 @@ def _at_local(config: Config, local_epsilon: float) -> Config:
 
 def _central_epsilon(config: Config, goal: Goal, num_clients: int) -> float:
     settled = build_protocol(config).settle(num_clients=num_clients, seed=config.seed)
-    return epsilon_before_run(
-        settled.plan, num_clients=num_clients, unit=goal.unit, delta=config.privacy.delta
+    return settled.plan.central_epsilon(
+        goal.unit, num_clients=num_clients, delta=config.privacy.delta
     )

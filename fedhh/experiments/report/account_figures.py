@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedhh.accounting import NotApplicable, closed_form_epsilon, shuffle_bound
+from fedhh.accounting.bounds.clones import closed_form_epsilon
+from fedhh.accounting.guarantees import NotApplicable
+from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.experiments.report.style import (
     BLUE,
     GREEN,

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from fedhh.accounting import PrivacyReport
+from fedhh.accounting.guarantees import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
@@ -386,8 +386,7 @@ def _privacy(report: PrivacyReport, *, measured: str) -> Iterator[Line]:
         notes = [row["theorem"], reason, row["note"]]
         yield Line("; ".join(note for note in notes if note), "dim", indent=6)
     yield Line(
-        "* the smallest valid bound of its unit and reader. P: what the Gboard paper would claim. "
-        f"Smallest cohort: {smallest:,} clients."
+        f"* the smallest valid bound of its unit and reader. Smallest cohort: {smallest:,} clients."
     )
     yield from map(Line, (measured, *report.notes, ""))
 

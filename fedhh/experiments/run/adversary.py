@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedhh.accounting.colluding_runs import require_accounting
 from fedhh.adversary import Adversary, random_targets
 from fedhh.clients.fakes import Fakes
 from fedhh.clients.populations.population import Population
@@ -143,7 +142,6 @@ class FakeClients:
         self.answer: FakeAnswer | None = None
         if adversary is None:
             return
-        require_accounting(protocol.plan)
         self.groups = adversary.fakes(population.num_clients)
         self.num_colluding = adversary.num_colluding(population.num_clients)
         if adversary.lies:

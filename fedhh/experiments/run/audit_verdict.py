@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fedhh.accounting import AuditResult
+from fedhh.accounting.empirical_epsilon import AuditResult
 from fedhh.accounting.guarantees import SWAP
 from fedhh.accounting.guess_audit import audit_oracle, messages_to_sample
 from fedhh.experiments.study.json_values import plain

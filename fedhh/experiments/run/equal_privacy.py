@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from fedhh.accounting.account import epsilon_before_run
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.accounting.plan import Plan
@@ -77,9 +76,8 @@ def at_central_epsilon(
         return accepted_plan(settled, devices)
 
     if name is None:
-        found = epsilon_before_run(
-            plan_at(settings), num_clients=num_clients, unit=unit, delta=delta
-        )
+        plan = plan_at(settings)
+        found = plan.central_epsilon(unit, num_clients=num_clients, delta=delta)
         if found > epsilon:
             raise _refusal(protocol, unit, epsilon, f"its settings give {found:.3g}")
         return _as_protocol(settings)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedhh.accounting.account import central_before_run, epsilon_before_run
 from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.plan import Plan
@@ -183,14 +182,14 @@ def plan_facts(
         title=protocol.title,
         smallest_cohort=plan.smallest_cohort,
         fewest_answers=None if devices is None else plan.fewest_answers,
-        central=central_before_run(plan, num_clients=num_clients, unit="item", delta=delta),
+        central=plan.central_guarantee("item", num_clients=num_clients, delta=delta),
         epsilons=EpsilonsBeforeRun.of(plan, num_clients=num_clients, delta=delta),
     )
     if not looks_for_more or not facts.is_not_amplified:
         return facts
 
     def central_with(clients: int) -> float:
-        return epsilon_before_run(plan_with(clients), num_clients=clients, unit="item", delta=delta)
+        return plan_with(clients).central_epsilon("item", num_clients=clients, delta=delta)
 
     local = facts.local_epsilon
     more = [

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.accounting import Guarantee, LayerRecord, NotApplicable, PrivacyReport, account
-from fedhh.accounting.colluding_runs import account_for_honest
-from fedhh.accounting.guarantees import or_infinite
+from fedhh.accounting.collusion import within_delta
+from fedhh.accounting.guarantees import Guarantee, PrivacyReport, or_infinite
+from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.accounting.plan import Plan
 from fedhh.devices import Devices
 from fedhh.protocol import AnyProtocol, RoundSummary
@@ -24,19 +24,6 @@ MEASURED_ANONYMITY = ("fewest_holders", "fewest_holders_significant", "share_hel
 """What `measured_anonymity` returns; fields of `metrics.Metrics`."""
 
 
-def privacy_of_plan(
-    protocol: AnyProtocol,
-    *,
-    num_clients: int,
-    delta: float = DEFAULT_DELTA,
-    alpha: float = DEFAULT_ALPHA,
-    devices: Devices | None = None,
-) -> PrivacyReport:
-    """Return what a protocol can claim before it runs, whatever its clients hold."""
-    plan = accepted_plan(protocol, devices)
-    return account(plan, (), num_clients=num_clients, delta=delta, alpha=alpha)
-
-
 def accepted_plan(protocol: AnyProtocol, devices: Devices | None) -> Plan:
     """Return a protocol's plan, with the fewest answers that its rounds accept of devices."""
     plan = protocol.plan
@@ -45,7 +32,7 @@ def accepted_plan(protocol: AnyProtocol, devices: Devices | None) -> Plan:
 
 def privacy_of_run(
     protocol: AnyProtocol,
-    summaries: Sequence[RoundSummary],
+    summaries: Sequence[RoundSummary] = (),
     *,
     num_clients: int,
     delta: float = DEFAULT_DELTA,
@@ -57,7 +44,8 @@ def privacy_of_run(
 
     Args:
         protocol: The run's settled settings, which say its mechanism.
-        summaries: What each round received; a round with fewer answers has a smaller cohort.
+        summaries: What each round received; a round with fewer answers has a smaller cohort. None
+            before the run.
         num_clients: All clients, fake ones included, from which central TrieHH samples.
         delta: Of the central guarantees.
         alpha: Of approximate k-anonymity.
@@ -65,26 +53,13 @@ def privacy_of_run(
             accepts of them.
         colluders: Clients whose reports somebody knows; claims are for the others.
     """
-    plan = accepted_plan(protocol, devices)
-    asked = {(each.pass_index, each.layer): each.num_clients for each in plan.layers}
-    layers = [
-        LayerRecord(
-            pass_index=summary.pass_index + 1,
-            layer=summary.layer,
-            num_clients=summary.num_clients,
-            num_reports=summary.num_reports,
-            domain_size=summary.domain_size,
-            num_kept=summary.num_kept,
-            decides=summary.decides,
-            kept_by=summary.kept_by,
-            lost_clients=max(0, asked[summary.pass_index, summary.layer] - summary.num_clients),
+    plan, collusion = accepted_plan(protocol, devices), None
+    if colluders:
+        collusion, delta = within_delta(
+            plan, colluders=colluders, num_clients=num_clients, delta=delta
         )
-        for summary in summaries
-    ]
-    if not colluders:
-        return account(plan, layers, num_clients=num_clients, delta=delta, alpha=alpha)
-    return account_for_honest(
-        plan, layers, colluders=colluders, num_clients=num_clients, delta=delta, alpha=alpha
+    return plan.report(
+        summaries, num_clients=num_clients, delta=delta, alpha=alpha, collusion=collusion
     )
 
 
@@ -113,11 +88,9 @@ def epsilon_of(guarantee: Guarantee) -> float:
 
 
 def claimed_k(report: PrivacyReport) -> int | None:
-    """Return k of the tight bound over the whole run, or None where there is none."""
-    for claim in report.anonymity:
-        if claim.variant == "tight" and claim.layer is None:
-            return None if isinstance(claim.k, NotApplicable) else claim.k
-    return None
+    """Return k of the claim over the whole run, or None where there is none."""
+    claim = claim_over_run(report.anonymity)
+    return claim.k if claim is not None and isinstance(claim.k, int) else None
 
 
 def measured_anonymity(discoveries: pd.DataFrame, k: int | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fedhh.accounting import PrivacyReport
+from fedhh.accounting.guarantees import PrivacyReport
 from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord

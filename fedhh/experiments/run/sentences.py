@@ -6,13 +6,9 @@ import math
 
 import pandas as pd
 
-from fedhh.accounting import PrivacyReport
+from fedhh.accounting.guarantees import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
-from fedhh.accounting.noisy_sums import NoisySums, SecureSums, TwoServerSums
-from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.sampled_threshold import SampledThreshold
-from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.experiments.config.labels import listed, round_up
 from fedhh.experiments.run.privacy import central_before_run, central_epsilon, local_epsilon
 from fedhh.experiments.run.regime import regime_of_run
@@ -127,31 +123,21 @@ def anonymity_text(report: PrivacyReport) -> str:
     )
 
 
-_TRUSTED = (
-    (TrustedAggregatorPlan, "the aggregator, which reads their words"),
-    (SampledThreshold, "the server, which reads their words"),
-    (SecureSums, "secure aggregation, which shows the server noisy sums alone"),
-    (TwoServerSums, "that two servers do not work together, which open noisy sums alone"),
-)
-"""Whom clients trust whose plan has no local privacy."""
-
-
 def against_server(report: PrivacyReport, plan: Plan) -> str:
     """Return a run's local epsilons, or whom clients have to trust where there are none."""
     item, user = (local_epsilon(report, unit) for unit in ("item", "user"))
     if math.isfinite(item):
         return f"{round_up(item)} and {round_up(user)} against the server."
-    if isinstance(plan, OptInBlend):
-        of_others = plan.local
+    of_others = plan.who_randomize
+    if of_others is not plan:
         items = of_others.max_items * of_others.most_rounds_per_client
         others = [round_up(of_others.local_epsilon * times) for times in (1, items)]
         return (
             "clients that opted in trust the server, which sees their words; of the others, "
             f"{others[0]} and {others[1]} against it."
         )
-    trusted = next((whom for kind, whom in _TRUSTED if isinstance(plan, kind)), None)
-    if trusted is not None:
-        return f"clients trust {trusted}."
+    if plan.trusted:
+        return f"clients trust {plan.trusted}."
     return "none against the server, since reports are not randomized."
 
 
@@ -166,9 +152,8 @@ def _why_nothing(result: RunResult) -> str:
         )
     layers = result.layers
     last = None if layers.empty else layers.iloc[-1]
-    noisy_sums = isinstance(result.protocol.plan, NoisySums)
-    raised = "central_epsilon" if noisy_sums else "local_epsilon"
-    more = f"ask more clients, or raise {raised}"
+    plan = result.protocol.plan
+    more = f"ask more clients, or raise {plan.noise_setting}"
     if last is not None and last["kept_by"] in ("validation", "evidence"):
         k = getattr(result.protocol, "anonymity_k", 0)
         return (
@@ -179,20 +164,7 @@ def _why_nothing(result: RunResult) -> str:
     regime = regime_of_run(layers)
     if regime is not None and regime.limit != "nothing":
         return f"It was limited by {regime.limit}: {regime.advice}."
-    in_clear = _why_nothing_in_clear(result.protocol.plan)
-    return in_clear or f"No word's reports stood out of the noise: {more}."
-
-
-def _why_nothing_in_clear(plan: Plan) -> str | None:
-    """Return the same for plans whose clients send in clear; None for all others."""
-    if isinstance(plan, TrustedAggregatorPlan):
-        return (
-            f"A word is published in half of all cases from {plan.contributors_for(0.5):,} "
-            "contributors on: ask more clients, or raise central_epsilon or delta."
-        )
-    if isinstance(plan, SampledThreshold):
-        return "No word was sampled as often as the threshold asks: ask more clients."
-    return None
+    return plan.why_nothing or f"No word's reports stood out of the noise: {more}."
 
 
 def _false(result: RunResult) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, get_args
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import Participation, Plan, PlannedRound
+from fedhh.accounting.plan import Participation, Plan
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.protocol import Answers, AnyProtocol, DiscoveryProtocol, RunState
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh import plugins
-from fedhh.accounting import PrivacyReport
+from fedhh.accounting.guarantees import PrivacyReport
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.adversary import AdversaryOutcome

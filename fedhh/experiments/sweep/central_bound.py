@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh import plugins
-from fedhh.accounting import missing_mass_lower_bound
+from fedhh.accounting.missing_mass import missing_mass_lower_bound
 from fedhh.clients.populations.population import Population
 from fedhh.experiments.config.population import (
     build_population,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedhh.accounting.guarantees import Unit
-from fedhh.accounting.local import item_theorem
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.plan import Plan
@@ -190,7 +189,7 @@ def rules_of_run(plan: Plan, *, every: int, name: str) -> Rules:
         epsilon=local.local_epsilon,
         reports=reports if len(reports) > 1 else (),
         records_per_event=rounds,
-        theorem=item_theorem(local),
+        theorem=local.item_theorem,
     )
     cap = Cap(amount=local.max_items * rounds, session_days=every)
     return Rules(charges=(charge,), caps={name: cap}, notes=tuple(notes))

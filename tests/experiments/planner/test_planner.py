@@ -27,7 +27,7 @@ from fedhh.experiments.planner.trial import (
     with_guarantee,
 )
 from fedhh.experiments.planner.trust import trust_model_of
-from fedhh.experiments.run.privacy import privacy_of_plan
+from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.server.registry import PROTOCOLS, protocol_class
@@ -63,7 +63,7 @@ def test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search(small):
     assert small.runs == 2 >= len(small.trials)
     for trial in small.trials:
         _, protocol = check_config(small.config_of(trial), small.population)
-        stated = privacy_of_plan(protocol, num_clients=12_000, delta=1e-10).before_run("item")
+        stated = privacy_of_run(protocol, num_clients=12_000, delta=1e-10).before_run("item")
         assert stated.epsilon <= 4
         assert stated.epsilon == pytest.approx(trial.terms.central_epsilon, rel=1e-6)
     assert small.best.trial.outcome.recall == max(each.outcome.recall for each in small.trials)
@@ -117,7 +117,7 @@ def test_every_limit_is_kept_by_every_setting(made):
     for trial in made.trials:
         _, protocol = check_config(made.config_of(trial), made.population)
         # Accounting of the whole plan, and not of the search's quick way.
-        stated = privacy_of_plan(protocol, num_clients=clients, delta=1e-10).before_run("item")
+        stated = privacy_of_run(protocol, num_clients=clients, delta=1e-10).before_run("item")
         assert stated.epsilon <= 3
         assert stated.epsilon == pytest.approx(trial.terms.central_epsilon, rel=1e-6)
         assert protocol.rounds_in_turn <= 8
@@ -258,7 +258,7 @@ def test_a_plan_states_all_four_epsilons_and_how_much_of_its_words_is_found():
     )  # fmt: skip
     best = found.best
     _, settled = check_config(found.config_of(best.trial), found.population)
-    report = privacy_of_plan(settled, num_clients=1_000, delta=1e-10)
+    report = privacy_of_run(settled, num_clients=1_000, delta=1e-10)
     stated = (report.before_run("item"), report.best("item", "local"))
     stated += (report.before_run("user"), report.best("user", "local"))
     (record,) = found.to_dict()["best"]

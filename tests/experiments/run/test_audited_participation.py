@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import fedhh
-from fedhh.accounting.account import central_before_run
 
 DELTA, LEARNED, TESTED = 0.1, 1_000, 3_000
 TRIE = fedhh.LdpTrieHH(
@@ -48,7 +47,7 @@ def divergence_at_least(protocol, *, num_clients=4):
     """
     settled = protocol.settle(num_clients=4, seed=0)
     claiming = protocol.settle(num_clients=num_clients, seed=0).plan
-    claim = central_before_run(claiming, num_clients=num_clients, unit="user", delta=DELTA)
+    claim = claiming.central_guarantee("user", num_clients=num_clients, delta=DELTA)
     assert claim.epsilon < claiming.most_rounds_per_client * settled.local_epsilon
     odds = math.exp(claim.epsilon)
     seeds = np.arange(2 * (LEARNED + TESTED)).reshape(2, -1).tolist()

@@ -7,9 +7,8 @@ import math
 import pytest
 
 import fedhh
-from fedhh.accounting import account
 from fedhh.experiments.run.equal_privacy import OutOfReachError, at_central_epsilon, chosen_settings
-from fedhh.experiments.run.privacy import epsilon_of, privacy_of_plan
+from fedhh.experiments.run.privacy import epsilon_of, privacy_of_run
 from fedhh.validation import InputError
 from tests.every import every
 from tests.thinned import thinned
@@ -30,7 +29,7 @@ LOCAL = {
 def stated(protocol, unit: str, *, clients: int = CLIENTS, delta: float = DELTA):
     """What the whole report says of a plan, and not the quick way that the search goes."""
     settled = protocol.settle(num_clients=clients, seed=3)
-    return privacy_of_plan(settled, num_clients=clients, delta=delta).before_run(unit)
+    return privacy_of_run(settled, num_clients=clients, delta=delta).before_run(unit)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +105,7 @@ def test_both_groups_of_blender_have_the_target(unit: str):
     )
     assert found.opt_in_epsilon == 0.8
     settled = found.settle(num_clients=CLIENTS, seed=3)
-    others = account(
-        settled.plan.local, (), num_clients=CLIENTS, delta=DELTA, alpha=0.5
-    ).before_run(unit)
+    others = settled.plan.local.report(num_clients=CLIENTS, delta=DELTA, alpha=0.5).before_run(unit)
     assert 0.8 * (1 - 2e-3) <= epsilon_of(others) <= 0.8
     assert epsilon_of(stated(found, unit)) == 0.8
 

@@ -10,7 +10,7 @@ from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.run.preflight import preflight_of
-from fedhh.experiments.run.privacy import central_before_run, local_epsilon, privacy_of_plan
+from fedhh.experiments.run.privacy import central_before_run, local_epsilon, privacy_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
@@ -48,7 +48,7 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     population = clients_with(["lol", "brb"], [1, 2], num_clients)
     (plan,) = fedhh.preflight(protocol, population, delta=1e-8).plans
     settled = protocol.settle(num_clients=num_clients, seed=0)
-    report = privacy_of_plan(settled, num_clients=num_clients, delta=1e-8)
+    report = privacy_of_run(settled, num_clients=num_clients, delta=1e-8)
     assert plan.central_epsilon == pytest.approx(central_before_run(report, "item"), rel=1e-9)
     stated = plan.epsilons
     assert stated.item_central == plan.central_epsilon
@@ -90,11 +90,11 @@ def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
     assert half.epsilon <= 4.0
     for each in (fewest, half):
         settled = protocol.settle(num_clients=each.clients, seed=0)
-        report = privacy_of_plan(settled, num_clients=each.clients)
+        report = privacy_of_run(settled, num_clients=each.clients)
         assert each.epsilon == pytest.approx(central_before_run(report, "item"), rel=1e-9)
     # It is about the fewest: a tenth fewer do not.
     fewer = protocol.settle(num_clients=int(fewest.clients * 0.9), seed=0)
-    report = privacy_of_plan(fewer, num_clients=int(fewest.clients * 0.9))
+    report = privacy_of_run(fewer, num_clients=int(fewest.clients * 0.9))
     assert central_before_run(report, "item") > 8.0 * (1 - 1e-3)
     (advice,) = found.advice
     assert advice.startswith(

@@ -214,11 +214,3 @@ def test_guarantees_are_for_honest_clients_who_alone_amplify():
         central_before_run(honest.privacy, "item"), rel=0.05
     )
     assert local_epsilon(half.privacy, "item") == local_epsilon(honest.privacy, "item")
-
-
-def test_a_mechanism_of_which_nothing_is_known_is_refused_before_it_runs(monkeypatch):
-    monkeypatch.setattr(
-        "fedhh.accounting.colluding_runs.account_with_colluders.dispatch", lambda kind: None
-    )
-    with pytest.raises(InputError, match="Expected accounting of colluders for the mechanism"):
-        simulate(LDP, POPULATION, seed=4, adversary=FAKES)

@@ -17,7 +17,7 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
 from fedhh.experiments.run.layers import OF_DEVICES
 from fedhh.experiments.run.preflight import preflight
-from fedhh.experiments.run.privacy import central_before_run, central_epsilon, privacy_of_plan
+from fedhh.experiments.run.privacy import central_before_run, central_epsilon, privacy_of_run
 from fedhh.experiments.run.run import check_config, simulate
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -232,7 +232,7 @@ def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypat
     assert f"pass 1, layer {number + 1}" in caplog.text
     assert "nothing more is asked" in caplog.text
     # What was claimed before it began still holds; what is realised is of the rounds it had.
-    before = privacy_of_plan(PROTOCOL, num_clients=3_000, devices=STOPPING)
+    before = privacy_of_run(PROTOCOL, num_clients=3_000, devices=STOPPING)
     for unit in UNITS:
         assert central_before_run(stopped.privacy, unit) == central_before_run(before, unit)
 
@@ -263,12 +263,12 @@ def test_a_run_that_stops_at_once_has_tables_without_rows():
 def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     target = {"unit": "item", "epsilon": 1.5, "delta": 1e-6}
     chosen = at_central_epsilon(PROTOCOL, 3_000, **target, devices=DEVICES)
-    found = privacy_of_plan(chosen, num_clients=3_000, delta=1e-6, devices=DEVICES)
+    found = privacy_of_run(chosen, num_clients=3_000, delta=1e-6, devices=DEVICES)
     assert 1.5 * (1 - 2e-3) <= central_before_run(found, "item") <= 1.5
     assert chosen.local_epsilon < at_central_epsilon(PROTOCOL, 3_000, **target).local_epsilon
     known = preflight(PROTOCOL, POPULATION, delta=1e-6, devices=DEVICES)
     assert known.plans[0].fewest_answers == 305
-    same = privacy_of_plan(PROTOCOL, num_clients=3_000, delta=1e-6, devices=DEVICES)
+    same = privacy_of_run(PROTOCOL, num_clients=3_000, delta=1e-6, devices=DEVICES)
     assert known.plans[0].central_epsilon == central_before_run(same, "item")
     none = preflight(PROTOCOL, POPULATION, delta=1e-6, devices=replace(DEVICES, least_share=None))
     assert none.plans[0].fewest_answers == 2

@@ -1,0 +1,338 @@
+"""What shuffling adds to local reports: the best central bound of an item and of a user.
+
+Of Subset Selection that is its blanket, of any other randomizer clones. Before a run, a bound holds
+for every domain and every number of answers that the plan allows; realised, for those of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.clones import Clones, SelectionClones2023
+from fedhh.accounting.bounds.composition import (
+    QUICK,
+    Precision,
+    Use,
+    composed_epsilon,
+    disjoint_epsilon,
+)
+from fedhh.accounting.bounds.selection import (
+    dominating_blanket,
+    reachable_blanket,
+    subset_selection_blanket,
+    worst_blankets,
+)
+from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, out_of_range
+from fedhh.accounting.guarantees import (
+    Guarantee,
+    NotApplicable,
+    Unit,
+    or_infinite,
+    place_of_smallest,
+)
+from fedhh.accounting.rounds import PlannedRound
+from fedhh.accounting.sources import COMPOSITION, EPOCHS, GROUPS
+from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
+
+if TYPE_CHECKING:
+    from fedhh.accounting.local_reports import LocalReports
+
+Bounds = tuple[ShuffleBound, ...]
+"""Bounds of one kind, one for each layer that may be the worst."""
+
+REACHABLE = "blanket, any domain"
+"""The method of guarantees by `reachable_blanket`, where votes decide domains."""
+LINKED = "a client's reports are counted together, and the theorems are about shuffled reports"
+"""Why nothing is amplified where each client has one vote for a value; see docs/accounting.md."""
+SECRET_COHORTS = "readers do not learn who answered in which round"
+"""What is assumed of epochs, whose orders are secret; see docs/accounting.md, section 14."""
+_GROUPS = "a client is in one of two groups of rounds, the maximum of both"
+
+_REMEMBERED = 256
+"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
+
+
+def central_before_run(
+    plan: LocalReports,
+    unit: Unit,
+    *,
+    delta: float,
+    precision: Precision = QUICK,
+    broken: str | None = None,
+) -> Guarantee:
+    """Return the best guarantee that holds before the run against readers of the results.
+
+    Where the first rounds have clients of their own, each bound is the maximum over two groups of
+    clients, each with its own rounds, smallest cohort and domains. A client is in one group,
+    whatever its data. Given what was heard before, the other group's answers have the same
+    distribution for neighbors: they are post-processing, or an adaptive choice of the next round,
+    which composition allows.
+
+    Left out are bounds that another one is never above: of Subset Selection clones of 2021.
+
+    Args:
+        plan: How clients report.
+        unit: "item" or "user".
+        delta: Of the guarantee.
+        precision: Of what is composed.
+        broken: Why the run did not keep to the plan, so that nothing that rests on it holds.
+    """
+    groups = [
+        _Shuffled(plan=each, uses=each.most_rounds_per_client, delta=delta, precision=precision)
+        for each in plan.groups
+    ]
+    amplified = [each for each in groups if each.problem is None]
+    problem = broken or (None if amplified else groups[0].problem)
+    if problem is not None:
+        return _without_amplification(plan, unit, problem)
+    found = [each.guarantees(unit) for each in amplified]
+    if len(groups) == 1:
+        return _smallest(found[0])
+    local = [
+        _without_amplification(each.plan, unit, each.problem)
+        for each in groups
+        if each.problem is not None
+    ]
+    return _smallest(
+        [
+            replace(_worst((*of_bound, *local)), smallest_cohort=plan.fewest_answers)
+            for of_bound in zip(*found, strict=True)
+        ]
+    )
+
+
+def central_realised(
+    plan: LocalReports, rounds: Sequence[PlannedRound], units: Sequence[Unit], *, delta: float
+) -> list[Guarantee]:
+    """Return the best guarantee of each unit for the rounds, domains and reports that a run had.
+
+    Empty where the plan says all of it: clients fill up to B reports, as many answered as it
+    accepts at least, and no vote decides the domain of a layer. With clients that are reused, only
+    the plan counts, and with epochs of secret cohorts, whose rounds hide each other's clients.
+    Empty, too, where nothing is amplified: each client has one vote for a value.
+
+    Args:
+        plan: How clients report.
+        rounds: Those of its rounds that took place, with what came.
+        units: "item" and "user".
+        delta: Of the guarantees.
+    """
+    uses = plan.most_rounds_per_client
+    if not rounds or plan.votes_per_client == "one" or plan.hides_epochs:
+        return []
+    votes_decide = plan.is_subset_selection and plan.domains_vary
+    others_answered = any(
+        each.num_clients != plan.layers[each.place].fewest_clients for each in rounds
+    )
+    if plan.padded and not (uses == 1 and (votes_decide or others_answered)):
+        return []
+    if uses > 1:
+        # What a client's later rounds ask is decided by earlier ones: any domain of the plan.
+        smallest, largest = plan.domains
+        rounds = [
+            replace(each, smallest_domain=smallest, largest_domain=largest) for each in rounds
+        ]
+    happened = replace(plan, layers=tuple(rounds), participation="one-round", epochs=1, num_apart=0)
+    shuffled = _Shuffled(plan=happened, uses=uses, delta=delta, realised=True)
+    if out_of_range(local_epsilon=plan.local_epsilon, num_reports=shuffled.fewest):
+        return []
+    return [_smallest(shuffled.guarantees(unit)) for unit in units]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shuffled:
+    """Rounds whose reports are shuffled, with clients that share none with other rounds.
+
+    Attributes:
+        plan: With the rounds that a claim is about as its own.
+        uses: Most of them in which one client may take part.
+        delta: Of what is claimed.
+        precision: Of what is composed.
+        realised: Whether the rounds took place.
+    """
+
+    plan: LocalReports
+    uses: int
+    delta: float
+    precision: Precision = QUICK
+    realised: bool = False
+
+    @property
+    def reports(self) -> int:
+        """Fewest reports that are shuffled together, cut to what bounds are computed for."""
+        return min(NUM_REPORTS_RANGE[1], self.plan.fewest_reports)
+
+    @property
+    def fewest(self) -> int:
+        """The fewest of clients and of reports."""
+        return min(self.plan.fewest_answers, self.reports)
+
+    @property
+    def problem(self) -> str | None:
+        """Why no amplification is computed; None if it is."""
+        if self.plan.votes_per_client == "one":
+            return LINKED
+        problem = out_of_range(local_epsilon=self.plan.local_epsilon, num_reports=self.fewest)
+        if not self.plan.padded:
+            problem = problem or "before the run it is not known how many reports clients send"
+        return problem
+
+    def guarantees(self, unit: Unit) -> list[Guarantee]:
+        """Return the bounds of which the best counts."""
+        bounds = self._bounds()
+        if unit == "user":
+            return self._of_user(bounds)
+        found = [self._of_item(bounds)]
+        if self.plan.is_subset_selection and not self.realised:
+            later = SelectionClones2023(
+                local_epsilon=self.plan.local_epsilon, num_reports=self.reports
+            )
+            found.append(self._of_item((later,)))
+        return found
+
+    def _bounds(self) -> Bounds:
+        """Return the bound of each layer that no other one dominates, the worst first."""
+        plan, epsilon = self.plan, self.plan.local_epsilon
+        if not plan.is_subset_selection:
+            return (Clones(local_epsilon=epsilon, num_reports=self.reports),)
+        if self.uses > 1 or plan.hides_epochs or plan.domains_vary:
+            smallest, largest = plan.domains
+            return (
+                reachable_blanket(
+                    local_epsilon=epsilon,
+                    num_reports=self.reports,
+                    smallest_domain=smallest,
+                    largest_domain=largest,
+                ),
+            )
+        sizes = {
+            (min(each.fewest_reports, NUM_REPORTS_RANGE[1]), each.largest_domain)
+            for each in plan.layers
+        }
+        blankets = [
+            subset_selection_blanket(
+                local_epsilon=epsilon,
+                num_reports=num_reports,
+                domain_size=domain_size,
+                subset_size=subset_size,
+            )
+            for num_reports, domain_size in sizes
+            if (subset_size := plan.values_per_report(domain_size)) is not None
+        ]
+        return tuple(worst_blankets(blankets))
+
+    def _of_item(self, bounds: Bounds) -> Guarantee:
+        epsilon = _item_epsilon(
+            bounds,
+            delta=self.delta,
+            num_reports=self.reports,
+            uses=self.uses,
+            precision=self.precision,
+        )
+        kind = bounds[0]
+        return self._central("item", self._name(kind), epsilon, kind.theorem, kind.assumptions)
+
+    def _of_user(self, bounds: Bounds) -> list[Guarantee]:
+        max_items, kind = self.plan.max_items, bounds[0]
+        found = _user_epsilon(
+            _dominating(bounds),
+            num_clients=self.plan.fewest_answers,
+            max_items=max_items,
+            delta=self.delta,
+            num_reports=None if self.plan.padded else self.reports,
+            uses=self.uses,
+            precision=self.precision,
+        )
+        name, theorem, assumed = self._name(kind), kind.theorem, kind.assumptions
+        slots = f"{assumed}; exactly {max_items} reports from every client"
+        return [
+            self._central("user", f"{name}, groups", found.groups, f"{theorem}; {GROUPS}", assumed),
+            self._central(
+                "user", f"{name}, slots", found.slots, f"{theorem}; {COMPOSITION}", slots
+            ),
+        ]
+
+    def _name(self, kind: ShuffleBound) -> str:
+        return REACHABLE if isinstance(kind, Blanket) and self.plan.domains_vary else kind.name
+
+    def _central(
+        self,
+        unit: Unit,
+        method: str,
+        epsilon: float | NotApplicable,
+        theorem: str,
+        assumptions: str,
+    ) -> Guarantee:
+        if self.plan.hides_epochs:
+            theorem, assumptions = f"{theorem}; {EPOCHS}", f"{assumptions}; {SECRET_COHORTS}"
+        return Guarantee(
+            unit=unit,
+            trust="central",
+            method=method,
+            epsilon=epsilon,
+            delta=self.delta,
+            theorem=theorem,
+            assumptions=assumptions + self.plan.same_size,
+            smallest_cohort=self.plan.fewest_answers,
+            realised=self.realised,
+        )
+
+
+def _worst(choices: Sequence[Guarantee]) -> Guarantee:
+    """Return the guarantee that holds for clients of all groups."""
+    unknown = [each for each in choices if isinstance(each.epsilon, NotApplicable)]
+    one = unknown[0] if unknown else max(choices, key=lambda each: or_infinite(each.epsilon))
+    return replace(one, assumptions=f"{one.assumptions}; {_GROUPS}")
+
+
+def _smallest(guarantees: Sequence[Guarantee]) -> Guarantee:
+    place = place_of_smallest([each.epsilon for each in guarantees]) or 0
+    return replace(guarantees[place], best=True)
+
+
+def _without_amplification(plan: LocalReports, unit: Unit, problem: str) -> Guarantee:
+    """Return the local guarantee: results are computed from reports, so no bound is above."""
+    local = plan.local_guarantee(unit)
+    return replace(local, trust="central", assumptions=f"no amplification: {problem}")
+
+
+def _dominating(bounds: Bounds) -> ShuffleBound:
+    blankets = [bound for bound in bounds if isinstance(bound, Blanket)]
+    return dominating_blanket(blankets) if blankets else bounds[0]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _item_epsilon(
+    bounds: Bounds, *, delta: float, num_reports: int, uses: int, precision: Precision
+) -> float | NotApplicable:
+    """Return the item-level epsilon; copies do the work, so that what is kept stays small."""
+    if uses == 1:
+        return disjoint_epsilon([replace(each) for each in bounds], delta=delta)
+    use = Use(bound=replace(_dominating(bounds), num_reports=num_reports), times=uses)
+    return composed_epsilon([use], delta=delta, precision=precision)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _user_epsilon(
+    bound: ShuffleBound,
+    *,
+    num_clients: int,
+    max_items: int,
+    delta: float,
+    num_reports: int | None,
+    uses: int,
+    precision: Precision,
+) -> UserLevelEpsilon:
+    return user_level_from(
+        lambda num_reports: replace(bound, num_reports=num_reports),
+        num_clients=num_clients,
+        max_items=max_items,
+        delta=delta,
+        num_reports=num_reports,
+        uses=uses,
+        precision=precision,
+    )
