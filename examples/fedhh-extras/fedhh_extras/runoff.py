@@ -5,63 +5,52 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh import Heard, InputError
+from fedhh import Heard
+from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.settings import Count
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runoff(LocalProtocol):
-    """Half of the clients vote on all words, the other half on the ``keep`` best of them.
+class Runoff(ClosedDomain, LocalProtocol):
+    """Half of the clients vote on all candidates, the other half on the ``keep`` best of them.
 
     Attributes:
-        words: The public list, separated by spaces.
         keep: Words of the runoff, and of the result.
     """
 
     name: ClassVar[str] = "runoff"
     title: ClassVar[str] = "Poll with a runoff"
 
-    words: str = "lol brb omg"
     keep: Count = 2
-
     num_cohorts = 2
-    listed = property(lambda self: sorted(set(self.words.split())))
-    longest_word = property(lambda self: max(map(len, self.listed)))
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.listed or set("".join(self.listed)) - set(self.symbols.symbols):
-            raise InputError(f"Expected words of the alphabet's symbols, got words={self.words!r}.")
 
     @property
     def plan(self):
         """Two rounds, whose domains are the words and the dummy."""
-        sizes = len(self.listed), min(self.keep, len(self.listed))
+        first, second = len(self.domain), min(self.keep, len(self.domain))
         rounds = [
-            self.planned_round(layer, self.cohort_clients, words + 1)
-            for layer, words in enumerate(sizes, start=1)
+            self.planned_round(1, self.cohort_clients, first + 1),
+            self.planned_round(2, self.cohort_clients, second + 1),
         ]
-        return self.planned_reports(
-            rounds, most_words=self.keep, randomizers=(self.validation_oracle,)
-        )
+        oracles = (self.validation_oracle,)
+        return self.planned_reports(rounds, most_words=second, randomizers=oracles)
 
     def begin(self):
         """Return which words are left, as places in the list: all."""
-        return np.arange(len(self.listed))
+        return np.arange(len(self.domain))
 
     def ask(self, planned, run):
         """Return the broadcast of the words that are left."""
-        codes = self.symbols.encode(self.listed, width=self.longest_word + 1)
-        return self.words_question(codes[run.own], self.validation_oracle)
+        return self.words_question(self.domain[run.own], self.validation_oracle)
 
     def hear(self, run, answers):
         """Return the words with the most votes; of the runoff, as words found."""
-        votes = answers.votes
-        best = np.argsort(-votes, kind="stable")[: self.keep]
-        found = answers.counted(answers.question.names.finished[best], votes[best])
+        best = np.argsort(-answers.votes, kind="stable")[: self.keep]
+        votes = answers.votes[best]
+        found = answers.counted(self.domain[run.own[best]], votes)
         return Heard(
             own=run.own[best],
-            decision=answers.decision(threshold=int(votes[best].min()), num_kept=len(best)),
+            decision=answers.decision(threshold=int(votes.min()), num_kept=len(best)),
             found=found if answers.planned.layer == 2 else None,
         )

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from fedhh_extras.runoff import Runoff
 
 import fedhh
@@ -11,7 +10,8 @@ from tests.every import every
 POPULATION = small_population(4_000)
 HELD = sorted(POPULATION.lexicon.words, key=len)[:6]
 TRIAL = protocol_trial(
-    Runoff(alphabet="abcdef", words=" ".join(HELD), keep=3), population=POPULATION
+    Runoff(alphabet="abcdef", candidates=fedhh.Candidates(tuple(HELD)), keep=3),
+    population=POPULATION,
 )
 
 
@@ -26,8 +26,3 @@ def test_the_most_frequent_words_of_the_list_win_with_counts_within_their_errors
     assert len(found) == 3
     errors = found["estimated_clients"] - found["true_clients"]
     assert (np.abs(errors) < 5 * found["std_error"]).all()
-
-
-def test_a_list_that_the_alphabet_cannot_spell_is_refused():
-    with pytest.raises(fedhh.InputError, match="words='xyz'"):
-        replace(TRIAL.protocol, words="xyz")

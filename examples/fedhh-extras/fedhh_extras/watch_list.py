@@ -1,0 +1,60 @@
+"""A watch list: clients report whole words through a sketch, which the server asks about a list."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fedhh import Heard
+from fedhh.questions import Noise, OracleSpec, Question, Reports, SampleB, StringNames
+from fedhh.server.closed_domain import ClosedDomain
+from fedhh.server.local_discovery import LocalProtocol
+
+LEAST_Z = 4.0
+"""How far above the noise a word's reports must lie, in standard deviations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchList(ClosedDomain, LocalProtocol):
+    """One round, in which clients need not know the list of candidates.
+
+    Attributes:
+        hash_seed: Of names and sketch; the run's if None.
+    """
+
+    name: ClassVar[str] = "watch-list"
+    title: ClassVar[str] = "Watch list"
+
+    hash_seed: int | None = None
+
+    @property
+    def plan(self):
+        """The one round."""
+        asked, most = self.ask(None, None), len(self.domain)
+        rounds = [self.planned_round(1, self.cohort_clients, asked.domain_size)]
+        return self.planned_reports(rounds, most_words=most, randomizers=asked.randomizers)
+
+    def begin(self):
+        """Return nothing: there is no second round to know it."""
+
+    def ask(self, planned, run):
+        """Return the question: strings by their keys, and one report of a sketch for each."""
+        length, (naming, hashing) = self.longest_word, self.seeds(2)
+        names = StringNames.draw(self.symbols, length=length, longest_word=length, seed=naming)
+        params = {"num_hashes": 64, "num_cells": 1024, "hash_seed": hashing}
+        oracle = OracleSpec(name="hashtogram", epsilon=self.local_epsilon, params=params)
+        channel = Reports(oracle=oracle, num_values=names.num_keys, lists_values=False)
+        return Question(names=names, choice=SampleB(sampler=self.sampler), channel=channel)
+
+    def hear(self, run, answers):
+        """Return the words of the list that stand out of the noise."""
+        question, heard = answers.question, answers.aggregate
+        keys = question.names.keys_of(self.domain)
+        votes = question.channel.support(question, heard, keys)
+        noise = Noise.of_aggregate(question.channel.pure, heard.num_reports, heard.tally)
+        kept = np.flatnonzero(noise.z(votes) >= LEAST_Z)
+        sizes = {"num_candidates": len(votes), "num_kept": len(kept)}
+        threshold = int(votes[kept].min() if len(kept) else votes.max() + 1)
+        decision = answers.decision(threshold=threshold, noise=noise, **sizes)
+        found = answers.counted(self.domain[kept], votes[kept], noise)
+        return Heard(own=None, decision=decision, found=found)
