@@ -24,14 +24,14 @@ of it; everything else may change in any release:
 * `fedhh.oracles.attack`: what fake devices gain by the reports that an oracle's `craft` makes
 * `fedhh.oracles.consistency`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
-* `fedhh.questions.question`: what a protocol asks, and what comes back
-* `fedhh.questions.noise`: what chance does to votes
+* `fedhh.questions`: what a protocol asks, what comes back, and what chance does to it
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
 * `fedhh.accounting.plan`, `fedhh.accounting.local_reports`: the plan of a protocol, for accounting
 * `fedhh.server.local_discovery`: what protocols of local privacy share
 * `fedhh.server.trie`: the loop of all tries
+* `fedhh.server.closed_domain`: what protocols of a public list share
 * `fedhh.testing`: suites that an oracle or a protocol should pass
 """
 

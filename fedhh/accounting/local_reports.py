@@ -51,7 +51,8 @@ class LocalReports(Plan):
 
     Attributes:
         randomizers: What each contribution is reported through: one report of each, whose
-            epsilons add up. A layer's domain is that of the last one.
+            epsilons add up. A layer's domain is that of the last one. None where these are no
+            frequency oracles; rounds state the local epsilon.
         is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
             the randomizers' epsilons are those of the client, and not of one item alone.
         validation_randomizer: What the last layer's contributions go through instead, whole, if
@@ -65,7 +66,7 @@ class LocalReports(Plan):
             follow: see docs/accounting.md, section 12.
     """
 
-    randomizers: tuple[OracleSpec, ...]
+    randomizers: tuple[OracleSpec, ...] = ()
     is_of_whole_set: bool = False
     validation_randomizer: OracleSpec | None = None
     false_discovery_rate: float = 0.0
@@ -158,7 +159,8 @@ class LocalReports(Plan):
             return PADDED_SAMPLE
         if len(self.randomizers) > 1:
             return _SEVERAL_REPORTS
-        return _ITEM_THEOREMS.get(self.randomizers[0].name, "definition of the randomizer")
+        names = [spec.name for spec in self.randomizers]
+        return _ITEM_THEOREMS.get("".join(names), "definition of the randomizer")
 
     @property
     def note_on_reports(self) -> str:
@@ -195,6 +197,8 @@ class LocalReports(Plan):
 
     def values_per_report(self, domain_size: int) -> int | None:
         """Return Subset Selection's d, if it is the last randomizer, over so many values."""
+        if not self.randomizers:
+            return None
         oracle = make_oracle(self.randomizers[-1], domain_size)
         return oracle.d if isinstance(oracle, oracles.SubsetSelection) else None
 
@@ -242,7 +246,6 @@ class RapporReports(LocalReports):
         epsilon_of_all_reports: What would bound any number of reports about the word.
     """
 
-    randomizers: tuple[OracleSpec, ...] = ()
     epsilon_of_all_reports: float
 
     @property
@@ -257,10 +260,6 @@ class RapporReports(LocalReports):
             f"same permanent response would have epsilon {bound} together."
         )
 
-    def values_per_report(self, domain_size: int) -> int | None:
-        """None: a report is the bits of a filter."""
-        return None
-
 
 @dataclass(frozen=True, kw_only=True)
 class BloomRecords(LocalReports):
@@ -270,16 +269,11 @@ class BloomRecords(LocalReports):
         epsilons: Privacy of a word, from each of the reports.
     """
 
-    randomizers: tuple[OracleSpec, ...] = ()
     epsilons: tuple[float, ...]
 
     @property
     def item_theorem(self) -> str:
         return f"{RAPPOR}; basic composition over a record's {len(self.epsilons)} reports"
-
-    def values_per_report(self, domain_size: int) -> int | None:
-        """None: a report is the bits of a filter."""
-        return None
 
 
 def _as_heard(

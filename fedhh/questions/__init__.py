@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedhh.oracles import OracleSpec
+    from fedhh.oracles.base import PureVotes
     from fedhh.questions.channel import Channel
     from fedhh.questions.choice import OneTyped, PaddedMember, SampleB, SetSize
     from fedhh.questions.clients import Coins, Said, Sent
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "fedhh.oracles": ("OracleSpec",),
+    "fedhh.oracles.base": ("PureVotes",),
     "fedhh.questions.question": ("Aggregate", "Question"),
     "fedhh.questions.names": ("ItemSets", "StringNames", "TrieNames"),
     "fedhh.questions.choice": ("OneTyped", "PaddedMember", "SampleB", "SetSize"),
@@ -47,6 +49,7 @@ __all__ = [
     "PaddedMember",
     "PlainVotes",
     "PlainWords",
+    "PureVotes",
     "Question",
     "Records",
     "Reports",

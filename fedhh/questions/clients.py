@@ -114,6 +114,10 @@ class Said:
     sizes: Values
     holders: int
 
+    def contributions(self, pad: bool) -> Values:
+        """Return ``(n,) int64``: what is sent; padded, -1 for each with nothing to say."""
+        return self.values.ravel() if pad else np.asarray(self.values[self.values >= 0])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
@@ -163,6 +167,11 @@ class Coins:
     def rng(self, stream: Stream) -> np.random.Generator:
         """Return the block's own generator."""
         return generator(self.seed, stream, self.pass_index, self.layer, self.block)
+
+    @property
+    def randomizer(self) -> np.random.Generator:
+        """The block's generator for what is reported."""
+        return self.rng(Stream.RANDOMIZER)
 
     def of_round(self, stream: Stream) -> np.random.Generator:
         """Return the generator that all blocks of the round share."""

@@ -26,7 +26,6 @@ from fedhh.questions.question import (
     Tally,
     merge_messages,
 )
-from fedhh.questions.reports import contributions
 from fedhh.random import Stream
 from fedhh.words.trie import Codes
 
@@ -132,7 +131,7 @@ class PlainWords(Channel):
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
     ) -> Sent:
-        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        keys, rng = said.contributions(question.pad), coins.randomizer
         most = question.max_items
         sent = keys >= 0
         sizes = sent.reshape(-1, most).sum(axis=1) if self.by_size else np.zeros(0)
@@ -316,7 +315,7 @@ class SecureVotes(NoisyVotes):
             values, sizes = values[stays], sizes[stays]
         if len(values):
             tally += np.bincount(values[values >= 0], minlength=len(tally))
-            rng = coins.rng(Stream.RANDOMIZER)
+            rng = coins.randomizer
             tally += self.noise.draw(
                 self.part(len(values), question.cohort.size), len(tally), rng=rng
             )

@@ -25,12 +25,10 @@ from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
 from fedhh.questions.reports import (
     NO_VALUES,
     SIGNS,
-    contributions,
     or_random,
     report_maker,
     tell,
 )
-from fedhh.random import Stream
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 from fedhh.words.puzzle import FragmentPuzzle
@@ -168,7 +166,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
     ) -> Sent:
-        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         positions = rng.integers(self.puzzle.num_positions, size=len(keys))
         pieces = rng.integers(self.puzzle.num_fragments, size=len(keys))
@@ -298,7 +296,7 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
     ) -> Sent:
-        keys, rng = contributions(question, said), coins.rng(Stream.RANDOMIZER)
+        keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         pairs = rng.integers(len(self.pairs), size=len(keys))
         texts = rng.integers(self.puzzle.num_texts, size=(2, len(keys)))
@@ -402,9 +400,9 @@ class Blooms(Channel):
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
     ) -> Sent:
-        keys, reports = contributions(question, said), self.reports
+        keys, reports = said.contributions(question.pad), self.reports
         add = reports.add_noise_free_counts if question.counts_only else reports.add_reports
-        add(keys, rng=coins.rng(Stream.RANDOMIZER), out=tally)
+        add(keys, rng=coins.randomizer, out=tally)
         return Sent.of(said, len(keys))
 
     @property

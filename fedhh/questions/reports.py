@@ -33,7 +33,6 @@ from fedhh.questions.question import (
     Question,
     Tally,
 )
-from fedhh.random import Stream
 
 ReportMaker = Callable[[int], OracleReports]
 SIGNS: Mapping[Goal, int] = {"promote": 1, "demote": -1}
@@ -138,14 +137,14 @@ class Reports(Channel):
     def add(
         self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
     ) -> Sent:
-        rng = coins.rng(Stream.RANDOMIZER)
+        rng = coins.randomizer
         votes = self.client_votes(question.max_items)
         if votes is not None:
             nothing = -1 if self.nothing is None else self.nothing
             values = np.where(said.values < 0, nothing, said.values)
             votes.add(values, rng=rng, out=tally)
             return Sent.of(said, values.size)
-        values = self._filled(contributions(question, said), rng)
+        values = self._filled(said.contributions(question.pad), rng)
         if not self.adds_up:
             reports = self.randomizer.privatize(values, rng=rng)
             return Sent.of(said, len(values), np.asarray(reports, dtype=np.int64))
@@ -317,11 +316,6 @@ def or_random(values: Values, num_values: int, rng: np.random.Generator) -> Valu
     """Return the values, with a uniformly random one for each that says nothing."""
     random = rng.integers(num_values, size=len(values))
     return np.where(values >= 0, values, random)
-
-
-def contributions(question: AnyQuestion, said: Said) -> Values:
-    """Return ``(n,) int64``: what is sent, -1 for a contribution with nothing to say."""
-    return said.values.ravel() if question.pad else np.asarray(said.values[said.values >= 0])
 
 
 def padded_reports(

@@ -17,7 +17,6 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.testing import LETTERS
 from fedhh.words.alphabet import END
-from fedhh.words.known_words import named_list
 from tests.asked_clients import answered
 
 # Clients hold fewer prefixes than they may contribute, so that honest children exceed no parent.
@@ -28,7 +27,7 @@ SHARED = {
 PROTOCOLS = [
     LdpTrieHH(**SHARED, passes=1),
     LdpTrieHH(**SHARED, passes=1, votes_per_client="one"),
-    AdaptiveTrieHH(**SHARED, known_words=named_list("none")),
+    AdaptiveTrieHH(**SHARED),
 ]
 FAKE_VOTES = 250
 ATTACKED = 4

@@ -9,6 +9,7 @@ import pytest
 import fedhh
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
+from fedhh.protocol import Answers
 from fedhh.questions.question import Aggregate
 from fedhh.server import rappor_decoding
 from fedhh.server.rappor import Rappor
@@ -138,8 +139,9 @@ def test_the_correction_counts_all_candidates_and_not_those_that_were_selected()
     codes = np.arange(10, dtype=np.uint16)[:, None]
     protocol = Rappor(candidates=Candidates(WORDS), clients_per_layer=100, hash_seed=1)
     question = protocol.next_question(protocol.initialize())
-    none = Aggregate.empty(0)
-    heard = judged_filters(question, REPORTS, none, decoded, codes, familywise_error=0.05)
+    planned = protocol.plan.layers[0]
+    answers = Answers(planned=planned, question=question, aggregate=Aggregate.empty(0))
+    heard = judged_filters(answers, REPORTS, decoded, codes, familywise_error=0.05)
     found = heard.found
     assert heard.decision.threshold_estimate == 30.0
     assert found.codes.ravel().tolist() == [7, 2]
