@@ -9,7 +9,7 @@ import itertools
 import time
 
 from benchmarks.measuring import Rows, benchmark, medians
-from fedhh.accounting import shuffle_epsilon, user_level_epsilon
+from fedhh.accounting import shuffle_bound, shuffle_epsilon, user_level_from
 
 CLIENTS, ITEMS, DELTA, DOMAIN, EPSILON = 1_000_000, 60, 1e-10, 1_000_001, 10.0
 
@@ -29,14 +29,11 @@ def rows() -> Rows:
         )
 
     def user(bound: str, domain_size: int | None = None) -> object:
-        return user_level_epsilon(
-            bound=bound,
-            local_epsilon=EPSILON,
-            num_clients=CLIENTS + next(number),
-            max_items=ITEMS,
-            delta=DELTA,
-            domain_size=domain_size,
+        of_item = shuffle_bound(
+            bound, local_epsilon=EPSILON, num_reports=CLIENTS, domain_size=domain_size
         )
+        clients = CLIENTS + next(number)
+        return user_level_from(of_item, num_clients=clients, max_items=ITEMS, delta=DELTA)
 
     tasks = {
         "clones, item level": lambda: item("clones"),

@@ -8,7 +8,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
 * item level: `shuffle_epsilon`
-* user level: `user_level_epsilon`
+* user level: `user_level_from`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * a plan for a central target: `local_epsilon_of_plan`, `clients_of_plan`; of central TrieHH:
   `triehh_parameters`, `triehh_epsilon`
@@ -27,12 +27,7 @@ from fedhh.accounting.anonymity import (
     probability_surfacing,
 )
 from fedhh.accounting.bounds.blanket import Blanket
-from fedhh.accounting.bounds.clones import (
-    Clones,
-    Clones2023,
-    closed_form_delta,
-    closed_form_epsilon,
-)
+from fedhh.accounting.bounds.clones import Clones, Clones2023, closed_form_epsilon
 from fedhh.accounting.bounds.composition import Precision, Use, composed_epsilon, disjoint_epsilon
 from fedhh.accounting.bounds.selection import (
     Selection,
@@ -51,15 +46,14 @@ from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.rounds import PlannedRound, RoundSummary
 from fedhh.accounting.sampled_threshold import TrieHHParameters, triehh_epsilon, triehh_parameters
-from fedhh.accounting.shuffle_accounts import (
-    ShuffleAccount,
-    StatedBound,
-    UserAccount,
+from fedhh.accounting.shuffles import (
+    BOUNDS,
     account_shuffle,
     account_user,
+    shuffle_bound,
+    shuffle_epsilon,
 )
-from fedhh.accounting.shuffling import BOUNDS, shuffle_bound, shuffle_delta, shuffle_epsilon
-from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_epsilon
+from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_from
 
 __all__ = [
     "BOUNDS",
@@ -80,12 +74,9 @@ __all__ = [
     "PrivacyReport",
     "RoundSummary",
     "Selection",
-    "ShuffleAccount",
     "ShuffleBound",
-    "StatedBound",
     "TrieHHParameters",
     "Use",
-    "UserAccount",
     "UserLevelEpsilon",
     "account_anonymity",
     "account_plan",
@@ -96,7 +87,6 @@ __all__ = [
     "audit_oracle",
     "clients_of_plan",
     "clopper_pearson",
-    "closed_form_delta",
     "closed_form_epsilon",
     "composed_epsilon",
     "disjoint_epsilon",
@@ -108,10 +98,9 @@ __all__ = [
     "paper_subset_size",
     "probability_surfacing",
     "shuffle_bound",
-    "shuffle_delta",
     "shuffle_epsilon",
     "subset_selection_blanket",
     "triehh_epsilon",
     "triehh_parameters",
-    "user_level_epsilon",
+    "user_level_from",
 ]  # fmt: skip

@@ -328,7 +328,7 @@ def _user_epsilon(
     precision: Precision,
 ) -> UserLevelEpsilon:
     return user_level_from(
-        lambda num_reports: replace(bound, num_reports=num_reports),
+        bound,
         num_clients=num_clients,
         max_items=max_items,
         delta=delta,

@@ -32,7 +32,7 @@ from scipy import special
 
 from fedhh.accounting.bounds.selection import Selection, paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
-from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable
+from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.sources import SUN_ANONYMITY
 from fedhh.privacy_loss.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
 from fedhh.privacy_loss.convolution import convolve
@@ -248,8 +248,8 @@ def account_anonymity(
     alphabet_size: int,
     alpha: float = 0.95,
     passes: int = 1,
-) -> dict[str, AnonymityGuarantee]:
-    """Return approximate k-anonymity of a full layer of Subset Selection, for each variant.
+) -> PrivacyReport:
+    """Return approximate k-anonymity of a full layer of Subset Selection, by both variants.
 
     Unit: an item. Sun et al. (2024), Lemma 1, "lemma" as printed and "tight" corrected; the subset
     size is theirs.
@@ -264,8 +264,9 @@ def account_anonymity(
     """
     require_at_least(1, eta_max=eta_max, alphabet_size=alphabet_size, passes=passes)
     domain_size = eta_max * alphabet_size + 1
-    layers = {
-        variant: LayerAnonymity(
+    claims = []
+    for variant in reversed(VARIANTS):
+        layer = LayerAnonymity(
             local_epsilon=local_epsilon,
             domain_size=domain_size,
             subset_size=paper_subset_size(local_epsilon, domain_size),
@@ -273,9 +274,12 @@ def account_anonymity(
             num_reports=num_reports,
             variant=variant,
         )
-        for variant in reversed(VARIANTS)
-    }
-    return {variant: anonymity([layer] * passes, alpha=alpha) for variant, layer in layers.items()}
+        claims.append(anonymity([layer] * passes, alpha=alpha))
+    return PrivacyReport(
+        guarantees=(),
+        anonymity=tuple(claims),
+        notes=(f"A word may surface in {passes} {'pass' if passes == 1 else 'passes'}.",),
+    )
 
 
 def _largest_integer(holds: Callable[[int], bool], *, guess: int, high: int) -> int | None:

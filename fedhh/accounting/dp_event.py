@@ -29,7 +29,6 @@ from dp_accounting.dp_event import (
 from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
 from fedhh.accounting.guarantees import UNITS, Trust, Unit
-from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.opt_in import OptInBlend, laplace_scale
 from fedhh.accounting.plan import Plan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
@@ -42,7 +41,6 @@ __all__ = [
     "event_of_plan",
     "event_of_reports",
     "expression",
-    "no_shuffle",
 ]
 
 NEIGHBORS = NeighboringRelation.REPLACE_ONE
@@ -130,14 +128,6 @@ def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
     """
     # In units of the most that a client adds to the counts, its number of records.
     return LaplaceDpEvent(laplace_scale(epsilon=plan.opt_in_epsilon, records=1))
-
-
-def no_shuffle() -> NoDpEventError:
-    """Return the error that says that a shuffle has no event."""
-    return NoDpEventError(
-        "Expected a mechanism that dp-accounting has an event for, got "
-        f"{LocalReports.without_event}"
-    )
 
 
 def expression(event: DpEvent) -> str:

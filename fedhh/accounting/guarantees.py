@@ -222,6 +222,10 @@ class PrivacyReport:
         """Return the central guarantee with the smallest epsilon that holds before the run."""
         return next(each for each in self._marked(unit, "central") if not each.realised)
 
+    def by(self, method: str) -> Guarantee:
+        """Return the guarantee by a bound."""
+        return next(each for each in self.guarantees if each.method == method)
+
     def _marked(self, unit: str, trust: str) -> list[Guarantee]:
         return [
             each

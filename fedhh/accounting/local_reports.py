@@ -23,6 +23,7 @@ from fedhh.accounting.sources import (
     PADDED_SAMPLE,
     RAPPOR,
     SUN_LOCAL,
+    USER_LOCAL,
 )
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
@@ -38,7 +39,6 @@ _ITEM_THEOREMS = {
     "none": "no randomizer",
 }
 _SEVERAL_REPORTS = f"basic composition: the epsilons of a record's reports add up; {APPLE_SFP}"
-USER_THEOREM = "basic composition over the reports of one client"
 _OF_ITEM = "an item enters one report of each round its client takes part in"
 _OF_WHOLE_SET = (
     "a client sends one report in each round it takes part in, about one value drawn from its set"
@@ -136,7 +136,7 @@ class LocalReports(Plan):
         if unit == "user":
             epsilon *= self.max_items
             if not (whole and uses == 1):
-                theorem = USER_THEOREM
+                theorem = USER_LOCAL
             if not whole:
                 reports = "report" if self.max_items == 1 else "reports"
                 assumptions = f"a client sends at most {self.max_items} {reports} in one round"

@@ -21,6 +21,7 @@ COMPOSITION = "composition over slots (Zhu, Dong, Wang 2022, Theorem 10)"
 PADDED_SAMPLE = "padding and sampling, after Wang, Li, Jha (2018) (docs/accounting.md, section 7)"
 RAPPOR = "Erlingsson, Pihur, Korolova (2014), epsilon_1 of one report"
 
+USER_LOCAL = "basic composition over the reports of one client"
 BASIC = "basic composition: epsilons add up (Dwork, Roth 2014, Theorem 3.14)"
 OPTIMAL = (
     "optimal composition of pure privacy (Kairouz, Oh, Viswanath 2015, Theorem 3.3; Murtagh, "

@@ -31,7 +31,6 @@ starts from many values of a; what it returns is checked by the inequality alone
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,7 +39,6 @@ import numpy.typing as npt
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import NotApplicable, or_infinite, place_of_smallest
-from fedhh.accounting.shuffling import shuffle_bound
 from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import falling
@@ -84,46 +82,8 @@ class UserLevelEpsilon:
         return ("groups", "slots")[place_of_smallest([self.groups, self.slots]) or 0]
 
 
-def user_level_epsilon(
-    *,
-    bound: str,
-    local_epsilon: float,
-    num_clients: int,
-    max_items: int,
-    delta: float,
-    domain_size: int | None = None,
-    subset_size: int | None = None,
-    uses: int = 1,
-) -> UserLevelEpsilon:
-    """Return the central epsilon of one client's ``max_items`` contributions.
-
-    Args:
-        bound: Item-level bound that both methods build on: "clones", "clones-2023" or "blanket".
-        local_epsilon: Privacy of one report.
-        num_clients: N, clients in one cohort.
-        max_items: B, reports of every client, dummies included; exactly so many.
-        delta: Target, from 1e-14 to 0.1.
-        domain_size: Values of Subset Selection; for "blanket" only.
-        subset_size: Values in a report; for "blanket" only, Sun et al.'s choice if None.
-        uses: Rounds in which a client takes part, with ``max_items`` reports in each.
-    """
-
-    def of_reports(num_reports: int) -> ShuffleBound:
-        return shuffle_bound(
-            bound,
-            local_epsilon=local_epsilon,
-            num_reports=num_reports,
-            domain_size=domain_size,
-            subset_size=subset_size,
-        )
-
-    return user_level_from(
-        of_reports, num_clients=num_clients, max_items=max_items, delta=delta, uses=uses
-    )
-
-
 def user_level_from(
-    of_reports: Callable[[int], ShuffleBound],
+    bound: ShuffleBound,
     *,
     num_clients: int,
     max_items: int,
@@ -132,16 +92,16 @@ def user_level_from(
     uses: int = 1,
     precision: Precision = FINE,
 ) -> UserLevelEpsilon:
-    """Return `user_level_epsilon` for any family of bounds, and for clients that are reused.
+    """Return the central epsilon of one client's ``max_items`` contributions.
 
     Args:
-        of_reports: Gives the item-level bound for a number of reports, which is filled in here.
+        bound: The item-level bound; its number of reports does not count.
         num_clients: N, clients in one cohort, the fewest of all rounds.
         max_items: B, most reports of one client.
-        delta: Target.
-        num_reports: None if every client sends exactly B reports. Otherwise the reports of a
-            cohort; then slots do not exist, and groups compare data sets in which the client sends
-            the same number of reports.
+        delta: Target, from 1e-14 to 0.1.
+        num_reports: None if every client sends exactly B reports, dummies included. Otherwise the
+            reports of a cohort; then slots do not exist, and groups compare data sets in which the
+            client sends the same number of reports.
         uses: Rounds in which one client takes part.
         precision: See `composed_epsilon`.
     """
@@ -150,7 +110,7 @@ def user_level_from(
     require_at_least(1, max_items=max_items, uses=uses)
     together = num_clients * max_items if num_reports is None else num_reports
     # More reports than the bounds' range hide no less.
-    item_level = of_reports(min(together, NUM_REPORTS_RANGE[1]))
+    item_level = replace(bound, num_reports=min(together, NUM_REPORTS_RANGE[1]))
     groups = uses * group_epsilon(
         item_level, steps=max_items, delta=delta / uses, precision=precision
     )
@@ -162,7 +122,7 @@ def user_level_from(
             ),
         )
     slots = composed_epsilon(
-        [Use(bound=of_reports(num_clients), times=max_items * uses)],
+        [Use(bound=replace(bound, num_reports=num_clients), times=max_items * uses)],
         delta=delta,
         precision=precision,
     )

@@ -6,59 +6,68 @@ import pytest
 
 from fedhh.accounting import (
     LayeredPlan,
-    NotApplicable,
     account_anonymity,
     account_plan,
     account_shuffle,
     account_user,
     shuffle_epsilon,
-    user_level_epsilon,
 )
 from fedhh.accounting.guarantees import epsilon_text
 from fedhh.experiments.run.equal_privacy import plans_of
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
+from tests.accounting.users import user_level_epsilon
 
 SHUFFLE = {"local_epsilon": 4.0, "num_reports": 100_000, "delta": 1e-8}
 
 
 def test_a_shuffle_has_every_bound_with_its_standing():
     anything = account_shuffle(**SHUFFLE)
-    assert list(anything.bounds) == ["closed_form", "clones", "clones_2023", "ss_blanket"]
-    assert [each.proven for each in anything.bounds.values()] == [False, True, False, True]
-    assert isinstance(anything.bounds["ss_blanket"].epsilon, NotApplicable)
-    assert anything.bounds["clones"].epsilon == shuffle_epsilon("clones", **SHUFFLE)
+    assert [each.method for each in anything.guarantees] == ["closed-form", "clones", "clones-2023"]
+    compared = [each.assumptions.startswith("comparison only") for each in anything.guarantees]
+    assert compared == [True, False, True]
+    assert "no blanket is known" in anything.notes[-1]
+    assert anything.by("clones").epsilon == shuffle_epsilon("clones", **SHUFFLE)
+    # Smaller, but not proven for every randomizer.
+    assert anything.by("clones-2023").epsilon < anything.by("clones").epsilon
+    assert anything.best("item", "central").method == "clones"
     selection = account_shuffle(**SHUFFLE, domain_size=1_001)
-    assert all(each.proven for each in selection.bounds.values())
-    blanket = selection.bounds["ss_blanket"].epsilon
-    assert 0 < blanket < anything.bounds["clones"].epsilon
+    assert not any("comparison" in each.assumptions for each in selection.guarantees)
+    assert selection.best("item", "central").method == "blanket"
+    assert 0 < selection.by("blanket").epsilon < anything.by("clones").epsilon
+
+
+def check_both_bounds(found, of_clones):
+    assert found.by("clones, groups").epsilon == of_clones.groups
+    assert found.by("clones, slots").epsilon == of_clones.slots
+    best = found.best("user", "central")
+    assert best.method.startswith("blanket")
+    assert best.epsilon < of_clones.epsilon
 
 
 def test_a_user_of_few_contributions_has_both_bounds():
     asked = {"local_epsilon": 0.5, "num_clients": 5, "max_items": 2, "delta": 1e-2}
     found = account_user(**asked, domain_size=3)
-    assert found.to_dict()["local_epsilon_of_all_contributions"] == 1.0
-    assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)
-    assert found.bounds["blanket"].epsilon < found.bounds["clones"].epsilon
+    assert found.best("user", "local").epsilon == 1.0
+    check_both_bounds(found, user_level_epsilon(bound="clones", **asked))
 
 
 @pytest.mark.slow("::test_a_user_of_few_contributions_has_both_bounds")
 def test_a_user_has_both_bounds_of_user_level_epsilon():
     asked = {"local_epsilon": 2.0, "num_clients": 1_000, "max_items": 3, "delta": 1e-6}
     found = account_user(**asked, domain_size=101)
-    assert found.to_dict()["local_epsilon_of_all_contributions"] == 6.0
-    assert found.bounds["clones"] == user_level_epsilon(bound="clones", **asked)
-    assert found.bounds["blanket"].epsilon < found.bounds["clones"].epsilon
+    assert found.best("user", "local").epsilon == 6.0
+    check_both_bounds(found, user_level_epsilon(bound="clones", **asked))
 
 
 def test_anonymity_by_both_variants_and_over_passes():
     layer = {"local_epsilon": 10.0, "num_reports": 30_000_000, "eta_max": 10_000}
-    once = account_anonymity(**layer, alphabet_size=100)
-    twice = account_anonymity(**layer, alphabet_size=100, passes=2)
+    once = account_anonymity(**layer, alphabet_size=100).anonymity
+    twice = account_anonymity(**layer, alphabet_size=100, passes=2).anonymity
     # The doctest of `anonymity` has these two numbers.
-    assert (once["tight"].k, twice["tight"].k) == (49, 26)
-    assert list(once) == ["lemma", "tight"]
+    assert (once[1].k, twice[1].k) == (49, 26)
+    assert [each.variant for each in once] == ["lemma", "tight"]
     with pytest.raises(InputError, match="eta_max=0"):
         account_anonymity(local_epsilon=1, num_reports=9, eta_max=0, alphabet_size=2)
 

@@ -56,9 +56,9 @@ def chances(num_clients: int, colluders: int, cohort: int) -> list[Fraction]:
 def test_gboards_point_with_an_honest_share(share, epsilon, digits):
     # Computed independently, by another implementation of the clones.
     found = account_shuffle(**GBOARD, honest_share=share)
-    assert round(found.bounds["clones"].epsilon, digits) == epsilon
-    assert found.honest_reports == round(30_000_000 * share)
-    assert found.bounds["clones"].delta == 1e-10
+    assert round(found.by("clones").epsilon, digits) == epsilon
+    assert found.by("clones").smallest_cohort == round(30_000_000 * share)
+    assert found.by("clones").delta == 1e-10
 
 
 @pytest.mark.parametrize("num_clients", [2, 7, 24])
@@ -126,7 +126,7 @@ def test_a_guarantee_is_not_below_the_truth_over_all_cohorts(local_epsilon):
 
     found = account_shuffle(
         local_epsilon=local_epsilon, num_reports=cohort, delta=delta, collusion=collusion
-    ).bounds["clones"]
+    ).by("clones")
     assert found.delta == pytest.approx(delta + excess)
     assert truth(found.epsilon) <= found.delta
     # Negative control: colluders taken for honest clients.
@@ -357,26 +357,26 @@ def test_a_plan_is_searched_for_with_an_honest_share():
 def test_a_user_counts_honest_clients_alone():
     asked = {"local_epsilon": 1.0, "max_items": 2, "delta": 1e-2}
     collusion = Collusion(colluders=50, num_clients=100, excess_chance=1e-3)
-    user = account_user(**asked, num_clients=20, collusion=collusion)
-    assert user.honest_clients == collusion.fewest_honest(20) < 10
-    assert user.to_dict()["delta"] == 1e-2 + 1e-3
-    honest = account_user(**asked, num_clients=user.honest_clients).bounds["clones"]
-    assert user.bounds["clones"].epsilon == honest.epsilon
+    user = account_user(**asked, num_clients=20, collusion=collusion).best("user", "central")
+    assert user.smallest_cohort == collusion.fewest_honest(20) < 10
+    assert user.delta == 1e-2 + 1e-3
+    honest = account_user(**asked, num_clients=user.smallest_cohort).best("user", "central")
+    assert user.epsilon == honest.epsilon
 
 
 @pytest.mark.slow("::test_a_user_counts_honest_clients_alone")
 def test_users_count_honest_clients_with_all_their_reports():
     asked = {"local_epsilon": 3.0, "max_items": 2, "delta": 1e-3}
     found = account_user(**asked, num_clients=1_000, honest_share=0.29)
-    assert found.honest_clients == 290
-    assert found.bounds == account_user(**asked, num_clients=290).bounds
+    assert found.guarantees == account_user(**asked, num_clients=290).guarantees
+    assert "580 of 2,000 reports are honest" in found.notes[-1]
     collusion = Collusion(colluders=71_000, num_clients=100_000, excess_chance=1e-7)
-    user = account_user(**asked, num_clients=1_000, collusion=collusion)
-    shuffle = account_shuffle(
+    user = account_user(**asked, num_clients=1_000, collusion=collusion).by("clones, slots")
+    item = account_shuffle(
         local_epsilon=3.0, num_reports=2_000, max_items=2, delta=1e-3, collusion=collusion
-    )
-    assert shuffle.honest_reports == 2 * user.honest_clients < 2 * 290
-    assert user.to_dict()["delta"] == shuffle.bounds["clones"].delta == 1e-3 + 1e-7
+    ).by("clones")
+    assert item.smallest_cohort == user.smallest_cohort < 290
+    assert user.delta == item.delta == 1e-3 + 1e-7
 
 
 @pytest.mark.parametrize(

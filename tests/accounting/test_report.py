@@ -13,7 +13,6 @@ from fedhh.accounting import (
     NotApplicable,
     paper_subset_size,
     subset_selection_blanket,
-    user_level_epsilon,
 )
 from fedhh.accounting.guarantees import PrivacyReport, place_of_smallest
 from fedhh.accounting.local_reports import LocalReports
@@ -22,6 +21,7 @@ from fedhh.accounting.rounds import PlannedRound, RoundSummary
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
 from tests.accounting.heard import heard
+from tests.accounting.users import user_level_epsilon
 
 LOCAL_EPSILON, ITEMS, KEPT, SYMBOLS = 8.0, 4, 60, 20
 

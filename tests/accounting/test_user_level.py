@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from fedhh.accounting import (
     disjoint_epsilon,
     subset_selection_blanket,
     user_level,
-    user_level_epsilon,
 )
 from fedhh.accounting.bounds.composition import QUICK
 from fedhh.accounting.user_level import group_epsilon, user_level_from
@@ -32,6 +30,7 @@ from tests.accounting.brute_force import (
     subset_selection_distribution,
 )
 from tests.accounting.exact_losses import Response, delta_of_responses
+from tests.accounting.users import user_level_epsilon
 
 GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
 
@@ -124,14 +123,11 @@ def test_composing_the_pair_of_all_reports_would_be_wrong():
 
 def test_the_shortcut_cannot_be_asked_for():
     assert "num_reports" not in inspect.signature(user_level_epsilon).parameters
-    asked = []
-
-    def of_reports(num_reports):
-        asked.append(num_reports)
-        return Clones(local_epsilon=2.0, num_reports=num_reports)
-
-    user_level_from(of_reports, num_clients=5, max_items=3, delta=1e-2)
-    assert sorted(asked) == [5, 15]
+    asked = {"num_clients": 5, "max_items": 3, "delta": 1e-2}
+    few, many = (
+        user_level_from(Clones(local_epsilon=2.0, num_reports=n), **asked) for n in (2, 10**6)
+    )
+    assert few == many
 
 
 @pytest.mark.slow("::test_both_bounds_of_a_few_users_are_above_the_exact_sum_and_not_far")
@@ -298,7 +294,7 @@ def test_disjoint_cohorts_cost_the_worst_of_them():
 
 def few_users(**settings):
     return user_level_from(
-        lambda n: Clones(local_epsilon=1.0, num_reports=n),
+        Clones(local_epsilon=1.0, num_reports=2),
         **{"num_clients": 10, "max_items": 2, "delta": 1e-2, **settings},
     )
 
@@ -320,7 +316,7 @@ def test_few_reused_clients_cost_more_and_share_the_delta_among_rounds():
 @pytest.mark.slow("::test_few_clients_without_exactly_b_reports_have_no_slots")
 def test_clients_without_exactly_b_reports_have_no_slots():
     found = user_level_from(
-        lambda n: Clones(local_epsilon=2.0, num_reports=n),
+        Clones(local_epsilon=2.0, num_reports=2),
         num_clients=500,
         max_items=10,
         num_reports=3000,
@@ -339,7 +335,7 @@ def test_clients_without_exactly_b_reports_have_no_slots():
 def test_reused_clients_cost_more():
     def of_uses(uses):
         return user_level_from(
-            lambda n: Clones(local_epsilon=2.0, num_reports=n),
+            Clones(local_epsilon=2.0, num_reports=2),
             num_clients=10**4,
             max_items=5,
             delta=1e-6,
@@ -378,9 +374,7 @@ def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
 @pytest.mark.slow("::test_few_reused_clients_cost_more_and_share_the_delta_among_rounds")
 def test_groups_of_reused_clients_share_the_delta_among_rounds():
     bound = Clones(local_epsilon=2.0, num_reports=5 * 10**4)
-    found = user_level_from(
-        lambda n: replace(bound, num_reports=n), num_clients=10**4, max_items=5, delta=1e-6, uses=3
-    )
+    found = user_level_from(bound, num_clients=10**4, max_items=5, delta=1e-6, uses=3)
     assert found.groups == 3 * group_epsilon(bound, steps=5, delta=1e-6 / 3)
     assert found.groups > 3 * group_epsilon(bound, steps=5, delta=1e-6)
 

@@ -23,7 +23,6 @@ from fedhh.accounting.bounds.pair_lattice import PairLattice
 from fedhh.accounting.bounds.shuffle_bound import (
     ShuffleBound,
     check_delta,
-    check_epsilon,
     check_local_epsilon,
     check_num_reports,
 )
@@ -143,28 +142,3 @@ def closed_form_epsilon(
         )
     spread = 4 * math.sqrt(2 * math.log(4 / delta)) / math.sqrt((growth + 1) * num_reports)
     return min(local_epsilon, math.log1p((growth - 1) * (spread + 4 / num_reports)))
-
-
-def closed_form_delta(
-    *, local_epsilon: float, num_reports: int, epsilon: float
-) -> float | NotApplicable:
-    """Return the smallest delta at which `closed_form_epsilon` is at most ``epsilon``.
-
-    Returns:
-        In [0, 1]; NotApplicable where no delta below 1 meets the condition of the theorem.
-    """
-    check_local_epsilon(local_epsilon)
-    check_num_reports(num_reports)
-    check_epsilon(epsilon)
-    if epsilon >= local_epsilon:
-        return 0.0
-    growth = math.exp(local_epsilon)
-    spread = math.expm1(epsilon) / (growth - 1) - 4 / num_reports
-    allowed = 2 * math.exp(-num_reports / (8 * (growth + 1)))
-    if spread <= 0 or allowed >= 1:
-        return NotApplicable(
-            f"the closed form says nothing for num_reports={num_reports}, "
-            f"local_epsilon={local_epsilon:g}, epsilon={epsilon:g}"
-        )
-    needed = 4 * math.exp(-((spread / 4) ** 2) * (growth + 1) * num_reports / 2)
-    return min(1.0, max(needed, allowed))

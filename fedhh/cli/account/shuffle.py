@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedhh.cli.account.options import (
-    AccountFormat,
-    AccountFormatOption,
     ChosenCohort,
     Colluders,
     Delta,
@@ -24,8 +22,7 @@ from fedhh.cli.account.options import (
 from fedhh.cli.options import FigureOption, Format, FormatOption
 
 if TYPE_CHECKING:
-    from fedhh.accounting.shuffle_accounts import ShuffleAccount
-    from fedhh.experiments.study.parts import Part
+    from fedhh.accounting.guarantees import PrivacyReport
 
 
 def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -43,7 +40,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     excess_chance: ExcessChance = None,
     chosen_cohort: ChosenCohort = False,
     figure: FigureOption = None,
-    output_format: AccountFormatOption = AccountFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
     """Central epsilon of one shuffle, item level, by every bound.
 
@@ -53,8 +50,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account shuffle --local-epsilon 10 --reports 30000000 --oracle ss
     --domain-size 1000001
     """
-    from fedhh.accounting.shuffle_accounts import account_shuffle
-    from fedhh.cli.text_tables import print_result
+    from fedhh.accounting.shuffles import account_shuffle
     from fedhh.oracles import oracle_names
     from fedhh.validation import InputError, require_choice
 
@@ -63,7 +59,6 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         domain_size = None
     elif domain_size is None:
         raise InputError("Expected --domain-size with --oracle ss, got none.")
-    _refuse_event(output_format)
     found = account_shuffle(
         local_epsilon=local_epsilon,
         num_reports=reports,
@@ -84,46 +79,11 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
         plot_shuffle(
             figure,
             local_epsilon=local_epsilon,
-            num_reports=found.honest_reports,
+            num_reports=found.guarantees[0].smallest_cohort * max_items,
             delta=delta,
             domain_size=domain_size,
         )
-    parts: list[Part] = [*_bounds(found)]
-    parts += _honest(found.honest_reports, reports, "reports")
-    print_result(output_format, found.to_dict, parts, figure=figure)
-
-
-def _refuse_event(how: AccountFormat) -> None:
-    if how is AccountFormat.DP_EVENT:
-        from fedhh.accounting.dp_event import no_shuffle
-
-        raise no_shuffle()
-
-
-def _honest(honest: int, all_of_them: int, what: str) -> list[Part]:
-    from fedhh.experiments.study.parts import Line
-
-    if honest == all_of_them:
-        return []
-    return [Line(f"{honest:,} of {all_of_them:,} {what} are honest, at least; these alone count.")]
-
-
-def _bounds(found: ShuffleAccount) -> Iterator[Part]:
-    from fedhh.experiments.study.text_table import TextTable, round_up
-
-    rows = []
-    for key, stated in found.bounds.items():
-        bound = stated.to_dict()
-        epsilon, notes = bound["epsilon"], (stated.source, stated.note, bound["reason"])
-        text = "not applicable" if epsilon is None else round_up(epsilon)
-        rows.append((key.replace("_", " "), text, "; ".join(each for each in notes if each)))
-    yield TextTable(
-        title=f"central epsilon at delta {found.bounds['clones'].delta:g}, item level, swap",
-        columns=("bound", "epsilon", "source"),
-        rows=tuple(rows),
-        note="",
-        labels=3,
-    )
+    _print(found, f"central epsilon at delta {delta:g}, item level, swap", output_format, figure)
 
 
 def user(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -140,21 +100,17 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
     population: Population = None,
     excess_chance: ExcessChance = None,
     chosen_cohort: ChosenCohort = False,
-    output_format: AccountFormatOption = AccountFormat.TABLE,
+    output_format: FormatOption = Format.TABLE,
 ) -> None:
-    """Central epsilon of all contributions of a client.
+    """Epsilon of all contributions of a client, local and central.
 
     With --honest-share or --colluders, clients tell the server their reports, and bounds count the
     others alone.
 
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
-    from fedhh.accounting.guarantees import NotApplicable
-    from fedhh.accounting.shuffle_accounts import account_user
-    from fedhh.cli.text_tables import print_result
-    from fedhh.experiments.study.text_table import TextTable, round_up
+    from fedhh.accounting.shuffles import account_user
 
-    _refuse_event(output_format)
     found = account_user(
         local_epsilon=local_epsilon,
         num_clients=clients,
@@ -170,22 +126,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
             chosen_cohort=chosen_cohort,
         ),
     )
-    table = TextTable(
-        title=f"central epsilon at delta {delta + found.added_delta:g}, user level, swap",
-        columns=("bound", "by groups", "by slots", "smallest"),
-        rows=tuple(
-            (
-                name,
-                round_up(each.groups),
-                "not applicable" if isinstance(each.slots, NotApplicable) else round_up(each.slots),
-                round_up(each.epsilon),
-            )
-            for name, each in found.bounds.items()
-        ),
-        note="",
-    )
-    parts: list[Part] = [table, *_honest(found.honest_clients, clients, "clients")]
-    print_result(output_format, found.to_dict, parts)
+    _print(found, f"epsilon at delta {delta:g}, user level, swap", output_format)
 
 
 def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -203,7 +144,6 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     --alphabet-size 100
     """
     from fedhh.accounting.anonymity import account_anonymity
-    from fedhh.accounting.guarantees import NotApplicable
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.text_table import TextTable
 
@@ -215,22 +155,13 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
         alpha=alpha,
         passes=passes,
     )
-    content = {
-        variant: {
-            "k": None if isinstance(claim.k, NotApplicable) else claim.k,
-            "probability": claim.probability,
-            "reason": str(claim.k) if isinstance(claim.k, NotApplicable) else None,
-            "source": claim.theorem,
-            "assumptions": claim.assumptions,
-        }
-        for variant, claim in found.items()
-    }
     rows = []
-    for variant, row in content.items():
-        k = "none" if row["k"] is None else str(row["k"])
-        chance = "" if row["probability"] is None else f"{row['probability']:.4f}"
-        notes = (row["source"], row["assumptions"], row["reason"])
-        rows.append((variant, k, chance, "; ".join(str(note) for note in notes if note)))
+    for claim in found.anonymity:
+        known = isinstance(claim.k, int)
+        chance = "" if claim.probability is None else f"{claim.probability:.4f}"
+        why = "" if known or claim.k is None else f"; {claim.k}"
+        source = f"{claim.theorem}; {claim.assumptions}{why}"
+        rows.append((claim.variant, str(claim.k) if known else "none", chance, source))
     table = TextTable(
         title=f"approximate k-anonymity at alpha {alpha:g}, {passes} pass(es)",
         columns=("variant", "k", "P(kept) at k, or at 0", "source"),
@@ -238,5 +169,33 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
         note="",
         labels=4,
     )
-    record = {"unit": "item", "alpha": alpha, "passes": passes, **content}
-    print_result(output_format, lambda: record, (table,))
+    print_result(output_format, found.to_dict, (table,))
+
+
+def _print(found: PrivacyReport, title: str, how: Format, figure: Path | None = None) -> None:
+    """Print the guarantees of a report, and what has to be known about them."""
+    from fedhh.accounting.guarantees import NotApplicable
+    from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.study.parts import Line
+    from fedhh.experiments.study.text_table import TextTable, round_up
+
+    rows = []
+    for each in found.guarantees:
+        epsilon, source = "not applicable", each.theorem
+        if isinstance(each.epsilon, NotApplicable):
+            source += f"; {each.epsilon.reason}"
+        else:
+            epsilon = round_up(each.epsilon)
+        if each.assumptions.startswith("comparison"):
+            source += f"; {each.assumptions}"
+        name = each.method if each.trust == "central" else "local"
+        rows.append((name + (" *" if each.best else ""), epsilon, source))
+    table = TextTable(
+        title=title,
+        columns=("bound", "epsilon", "source"),
+        rows=tuple(rows),
+        note="",
+        labels=3,
+    )
+    said = ("* the smallest that is proven.", *found.notes)
+    print_result(how, found.to_dict, [table, *map(Line, said)], figure=figure)

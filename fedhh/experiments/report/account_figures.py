@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fedhh.accounting.bounds.clones import closed_form_epsilon
 from fedhh.accounting.guarantees import NotApplicable
-from fedhh.accounting.shuffling import shuffle_bound
+from fedhh.accounting.shuffles import shuffle_bound
 from fedhh.experiments.report.style import (
     BLUE,
     GREEN,

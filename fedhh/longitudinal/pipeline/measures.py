@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.shuffling import shuffle_epsilon
+from fedhh.accounting.shuffles import shuffle_epsilon
 from fedhh.longitudinal.aggregation.aggregator import Floats, Publication
 from fedhh.longitudinal.ledger import LedgerReport, Spending
 from fedhh.longitudinal.pipeline.build import UseCase
@@ -213,7 +213,7 @@ class ShuffledDays:
     """Central epsilons of a day's batch, which the ingestor permutes.
 
     Item level: neighbors differ in one record of the day's batch of one use case; for readers of
-    what is computed from the permuted batch. By `fedhh.accounting.shuffling`, bound "clones". The
+    what is computed from the permuted batch. By `fedhh.accounting.shuffles`, bound "clones". The
     number of records is rounded down to two digits first, which can only raise epsilon.
 
     Attributes:

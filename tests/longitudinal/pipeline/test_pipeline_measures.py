@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.accounting.shuffling import shuffle_epsilon
+from fedhh.accounting.shuffles import shuffle_epsilon
 from fedhh.longitudinal.aggregation.aggregator import Publication
 from fedhh.longitudinal.pipeline import measures
 from fedhh.longitudinal.pipeline.build import build_use_cases
