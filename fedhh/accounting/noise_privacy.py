@@ -34,7 +34,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
-from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
+from fedhh.privacy_loss.sums import compose
 from fedhh.questions.noise_shares import (
     LEAST_STD,
     MOST_STD,
@@ -70,7 +70,7 @@ def noise_epsilon(
         part: Of the noise's shares, what arrives.
 
     Returns:
-        Never above `pure_epsilon`, and infinite if double precision certifies none.
+        Never above `pure_epsilon`.
 
     Raises:
         InputError: A move above 1 of other noise.
@@ -83,10 +83,7 @@ def noise_epsilon(
     losses = loss_of_move(noise, move, part, counts)
     # Losses on a grid may have a delta above that of a pure epsilon.
     pure = pure_epsilon(noise, total=counts * move, part=part)
-    try:
-        return min(epsilon_of_sum([(losses, counts)], delta=delta), pure)
-    except UncertifiedError:
-        return pure
+    return min(compose([(losses, counts)], delta=delta).epsilon(delta), pure)
 
 
 def loss_of_move(

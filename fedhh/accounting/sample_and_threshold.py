@@ -45,7 +45,7 @@ import numpy.typing as npt
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
-from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
+from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 _Floats = npt.NDArray[np.float64]
@@ -207,20 +207,13 @@ def _epsilon_of_swap(counts: SampledCounts, items: int, delta: float) -> float:
         if top > _LARGEST_EPSILON:
             return math.inf
     gap = top / _CELLS
-    x: _Floats = gap * np.arange(-_CELLS, _CELLS + 1, dtype=np.float64)
-    lost, gained = counts.deltas_of_loss(x[_CELLS:]), counts.deltas_of_gain(x[_CELLS:])
-    # At s < 1 the one order follows from the other.
-    below = x[:_CELLS]
-    lost_below = -np.expm1(below) + np.exp(below) * gained[:0:-1]
-    gained_below = -np.expm1(below) + np.exp(below) * lost[:0:-1]
+    x: _Floats = gap * np.arange(_CELLS + 1, dtype=np.float64)
+    lost, gained = counts.deltas_of_loss(x), counts.deltas_of_gain(x)
     parts = [
-        (PrivacyLossDistribution.dominating(np.concatenate(each), gap=gap), items)
-        for each in ((lost_below, lost), (gained_below, gained))
+        (PrivacyLossDistribution.dominating(one, gap=gap, other=other), items)
+        for one, other in ((lost, gained), (gained, lost))
     ]
-    try:
-        return epsilon_of_sum(parts, delta=delta)
-    except UncertifiedError:
-        return math.inf
+    return compose(parts, delta=delta).epsilon(delta)
 
 
 @lru_cache(maxsize=256)

@@ -38,7 +38,7 @@ from fedhh.accounting.sampled_votes import Floats, SampledVotes
 from fedhh.accounting.sources import SAMPLED_VOTES
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
-from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
+from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 _TOLD = (
@@ -55,7 +55,7 @@ _INFINITE = 50.0
 _FINE, _CELLS = 24, 1024
 """Gaps between 0 and the lowest epsilon; at most so many up to the largest finite loss."""
 _ROUNDING = 1e-9
-"""Of delta, relative: the rounding of the masses."""
+"""Relative, of what lies on a line between two bounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,37 +339,24 @@ def composed_epsilon(
     epsilons: Floats = gap * np.arange(first, last + 1, dtype=np.float64)
     # The product may fall short of `lowest` by a rounding.
     epsilons[0] = max(epsilons[0], lowest)
-    losses = _dominating(deltas(epsilons), gap=gap, first=first)
-    try:
-        return epsilon_of_sum([(losses, num_rounds)], delta=delta * (1 - _ROUNDING))
-    except UncertifiedError:
-        return math.inf
+    bounds = _on_hull(epsilons, deltas(epsilons), gap * np.arange(last + 1, dtype=np.float64))
+    losses = PrivacyLossDistribution.dominating(bounds * (1 + _ROUNDING), gap=gap).from_loss(-first)
+    return compose([(losses, num_rounds)], delta=delta).epsilon(delta)
 
 
-def _dominating(bounds: Floats, *, gap: float, first: int) -> PrivacyLossDistribution:
-    """Return losses whose delta is at least the bounded one, at every epsilon.
+def _on_hull(epsilons: Floats, bounds: Floats, at: Floats) -> Floats:
+    """Return bounds on a divergence by the convex hull of bounds at other epsilons, in both orders.
 
     The largest divergence is convex in x = e**epsilon and 1 at x = 0, and its value at 1 / x
-    follows from that at x by symmetry, so it lies below the convex hull of all bounds; between
-    two multiples of the gap, below the chord. Losses below ``-first`` gaps count as that: a
-    larger loss is never less delta.
+    follows from that at x by symmetry.
 
     Args:
-        bounds: ``(k,) float64``, of multiples of the gap from ``first`` on.
-        gap: Distance of the losses.
-        first: At least 1.
+        epsilons: ``(k,) float64``, rising, above 0.
+        bounds: ``(k,) float64``, of the divergence there.
+        at: ``(m,) float64``, rising, from 0 on.
     """
-    last = first + len(bounds) - 1
-    x = np.exp(gap * np.arange(first, last + 1))
-    mirrored = 1 - (1 - bounds) / x
+    x = np.exp(epsilons)
     points = np.concatenate([[0.0], 1 / x[::-1], x])
-    heights = np.concatenate([[1.0], mirrored[::-1], bounds])
+    heights = np.concatenate([[1.0], (1 - (1 - bounds) / x)[::-1], bounds])
     corners = lower_hull(points, heights)
-    grid = np.exp(gap * np.arange(-last, last + 1))
-    nodes = np.concatenate([[0.0], grid])
-    slopes = -np.diff(np.interp(nodes, points[corners], heights[corners])) / np.diff(nodes)
-    falls = slopes - np.append(slopes[1:], 0.0)
-    masses = np.maximum(falls * grid, 0.0)
-    low = last - first
-    kept = np.append(masses[: low + 1].sum(), masses[low + 1 :])
-    return PrivacyLossDistribution(gap=gap, lowest=-first, masses=kept, infinite=float(bounds[-1]))
+    return np.asarray(np.interp(np.exp(at), points[corners], heights[corners]))

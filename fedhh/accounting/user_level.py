@@ -41,7 +41,6 @@ from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBoun
 from fedhh.accounting.guarantees import NotApplicable, or_infinite, place_of_smallest
 from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
-from fedhh.privacy_loss.distribution import falling
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive
 
@@ -157,13 +156,13 @@ def group_epsilon(
     epsilons = np.linspace(0.0, dense, coarse)
     if dense < most:
         epsilons = np.append(epsilons, np.geomspace(max(dense, 1e-9), most, tail)[1:])
-    deltas = falling(bound.deltas(epsilons))
+    deltas = np.minimum.accumulate(bound.deltas(epsilons))
     path = epsilons[_best_path(epsilons, deltas, steps=steps, delta=delta)]
     reach = dense / coarse
     near = np.linspace(max(0.0, path[0] - reach), min(most, path[-1] + reach), refined)
     order = np.argsort(np.append(epsilons, near), kind="stable")
     epsilons = np.append(epsilons, near)[order]
-    deltas = falling(np.append(deltas, bound.deltas(near))[order])
+    deltas = np.minimum.accumulate(np.append(deltas, bound.deltas(near))[order])
     chosen = _best_path(epsilons, deltas, steps=steps, delta=delta)
     spent, last = math.fsum(epsilons[chosen[:-1]]), float(epsilons[chosen[-1]])
     before = float(epsilons[max(chosen[-1] - 1, 0)])

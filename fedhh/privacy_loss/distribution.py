@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.privacy_loss.binomial import lower_tail, pmf, upper_tail
 from fedhh.privacy_loss.convolution import ROUNDING, Floats
+from fedhh.privacy_loss.grid import gaps_in
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError
 
-_BINOMIAL = 1e-11
-"""Relative error of a binomial probability: measured up to 3e-13."""
+_RAISED = 16 * ROUNDING
+"""What numbers are raised by that a few operations have rounded."""
 _UNDERFLOW = 1e-300
 SUMMED = 1e-13
 """Relative rounding of a sum of positive numbers."""
@@ -45,17 +45,22 @@ class PrivacyLossDistribution:
     surplus: float = 0.0
 
     @classmethod
-    def dominating(cls, deltas: Floats, *, gap: float) -> PrivacyLossDistribution:
+    def dominating(
+        cls, deltas: Floats, *, gap: float, other: Floats | None = None
+    ) -> PrivacyLossDistribution:
         """Return a distribution whose delta is at least that of a mechanism, at every epsilon.
 
         Its delta is the mechanism's at the grid's points, and linear in e**epsilon between them,
         where the mechanism's is convex: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022),
-        "Connect the Dots", Algorithm 1.
+        "Connect the Dots", Algorithm 1. At -epsilon a mechanism's delta is 1 - e**-epsilon +
+        e**-epsilon times that of the other order.
 
         Args:
-            deltas: ``(2 k + 1,) float64``: upper bounds on the mechanism's delta from epsilon = -k
-                to +k gaps, from 1 to 0 but for rounding. They need neither be convex nor fall.
+            deltas: ``(k,) float64``: upper bounds on the mechanism's delta at 0 gaps, 1, 2, ...,
+                from 1 to 0 but for rounding. They need neither be convex nor fall.
             gap: Distance of the epsilons.
+            other: ``(k,) float64``: the same with the hypotheses in the other order; the same
+                numbers if None.
 
         Raises:
             InputError: A bound outside of this range.
@@ -64,18 +69,23 @@ class PrivacyLossDistribution:
         if off.any():
             place = int(np.argmax(off))
             raise InputError(
-                f"Expected deltas from 0 to 1, got {deltas[place]} at place {place} of "
-                f"{len(deltas)} (from epsilon -k to k)."
+                f"Expected deltas from 0 to 1, got {deltas[place]} at epsilon={place * gap:g}."
             )
-        deltas = falling(np.clip(deltas, 0.0, 1.0))
-        falls = -np.diff(deltas)
+        last = len(deltas) - 1
+        negative: Floats = -gap * np.arange(last, 0, -1, dtype=np.float64)
+        mirrored = (deltas if other is None else other)[:0:-1]
+        below = -np.expm1(negative) + np.exp(negative) * mirrored
+        bounds = np.clip(np.concatenate([below * (1 + _RAISED), deltas]), 0.0, 1.0)
+        # What is private at an epsilon is so at every larger one.
+        bounds = np.minimum.accumulate(bounds)
+        falls = -np.diff(bounds)
         # Delta falls by U - W e**epsilon; W is what all losses above weigh.
         from_below, from_above = falls / -math.expm1(-gap), falls / math.expm1(gap)
-        added = np.concatenate([[1 - deltas[0]], from_below])
+        added = np.concatenate([[1 - bounds[0]], from_below])
         taken = np.concatenate([from_above, [0.0]])
         # Bounds need not be convex everywhere. More mass is never less delta.
         masses = np.maximum(added - taken, 0.0) + 4 * ROUNDING * (added + taken)
-        return cls(gap=gap, lowest=-(len(deltas) // 2), masses=masses, infinite=float(deltas[-1]))
+        return cls(gap=gap, lowest=-last, masses=masses, infinite=float(bounds[-1]))
 
     @classmethod
     def of_losses(
@@ -94,30 +104,20 @@ class PrivacyLossDistribution:
         return cls(gap=gap, lowest=lowest, masses=counted.astype(np.float64), infinite=infinite)
 
     @classmethod
-    def of_randomized_responses(
-        cls, count: int, *, steps: int, gap: float, lies: tuple[int, int] | None = None
-    ) -> PrivacyLossDistribution:
-        """Return the loss of several binary randomized responses: a shifted binomial.
-
-        Args:
-            count: How many, at least 1.
-            steps: Epsilon of each, in gaps.
-            gap: As an attribute.
-            lies: Fewest and most lies that are kept; others count as infinite losses. All if None.
-        """
-        fewest, most = (0, count) if lies is None else lies
-        lie = _chance_of_lie(steps * gap)
-        masses: Floats = np.zeros((most - fewest) * 2 * steps + 1)
-        masses[:: 2 * steps] = pmf(np.arange(most, fewest - 1, -1), count, lie)
-        outside = 0.0
-        if lies is not None:
-            outside = float(lower_tail(fewest - 1, count, lie) + upper_tail(most + 1, count, lie))
-        return cls(
-            gap=gap,
-            lowest=(count - 2 * most) * steps,
-            masses=masses * (1 + _BINOMIAL),
-            infinite=outside * (1 + _BINOMIAL),
+    def of_response(cls, epsilon: float, *, gap: float) -> PrivacyLossDistribution:
+        """Return the loss of a binary randomized response, its epsilon rounded up to the grid."""
+        steps = gaps_in(epsilon, gap)
+        weight = math.exp(-steps * gap)
+        lie = max(weight / (1 + weight), _UNDERFLOW)
+        return cls.of_losses(
+            np.array([-steps, steps]), np.array([lie, 1 / (1 + weight)]) * (1 + _RAISED), gap=gap
         )
+
+    def from_loss(self, lowest: int) -> PrivacyLossDistribution:
+        """Return the same with all losses below so many gaps rounded up to that."""
+        below = lowest - self.lowest
+        masses = np.append(self.masses[: below + 1].sum() * (1 + SUMMED), self.masses[below + 1 :])
+        return replace(self, lowest=lowest, masses=masses)
 
     @cached_property
     def losses(self) -> Floats:
@@ -127,7 +127,7 @@ class PrivacyLossDistribution:
     def delta(self, epsilon: float) -> float:
         """Return delta at an epsilon: the sum of mass (1 - e**(epsilon - loss)) above it."""
         first = max(math.floor(epsilon / self.gap) - self.lowest, 0)
-        gains = np.maximum(-np.expm1(epsilon - self.losses[first:]), 0.0)
+        gains = -np.expm1(np.minimum(epsilon - self.losses[first:], 0.0))
         # Not a dot product: BLAS starts threads for one.
         return self.infinite + float(np.sum(self.masses[first:] * gains)) * (1 + SUMMED)
 
@@ -141,15 +141,10 @@ class PrivacyLossDistribution:
             return math.inf
         if self.delta(0.0) <= delta:
             return 0.0
-        low, high = 0, self.lowest + len(self.masses) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.delta(middle * self.gap) <= delta:
-                high = middle
-            else:
-                low = middle
+        most = self.lowest + len(self.masses) - 1
+        high = smallest_true(lambda k: self.delta(k * self.gap) <= delta, low=1, high=most) or most
         upper = self.delta(high * self.gap)
-        weight = (self.delta(low * self.gap) - upper) / -math.expm1(-self.gap)
+        weight = (self.delta((high - 1) * self.gap) - upper) / -math.expm1(-self.gap)
         inside = math.log((upper + weight - delta) / weight)
         found = high * self.gap + min(0.0, max(-self.gap, inside))
         if self.delta(found) > delta:
@@ -167,7 +162,7 @@ class PrivacyLossDistribution:
         """
         place, losses, logs = self.positive
         under_one = np.cumsum(np.r_[self.infinite, self.masses[place][::-1]])
-        under_other = np.cumsum(np.r_[0.0, np.exp(logs - losses)[::-1]])
+        under_other = np.cumsum(np.r_[0.0, np.exp(np.minimum(logs - losses, 0.0))[::-1]])
         under_one[-1] = under_other[-1] = 1.0
         return np.minimum(under_other, 1.0), np.minimum(under_one, 1.0)
 
@@ -176,33 +171,3 @@ class PrivacyLossDistribution:
         """Where masses are, their losses and logarithms."""
         place = np.flatnonzero(self.masses)
         return place, self.losses[place], np.log(self.masses[place])
-
-
-def likely_lies(epsilon: float, count: int, *, cut: float) -> tuple[int, int]:
-    """Return fewest and most lies of randomized responses, but for a probability on either side.
-
-    Args:
-        epsilon: Of each response.
-        count: How many.
-        cut: Above 0.
-    """
-    lie = _chance_of_lie(epsilon)
-    most = smallest_true(lambda k: float(upper_tail(k, count, lie)) <= cut, low=1, high=count + 1)
-    true = smallest_true(
-        lambda k: float(lower_tail(count - k, count, lie)) <= cut, low=1, high=count + 1
-    )
-    return count + 1 - (true or count + 1), (most or count + 1) - 1
-
-
-def falling(deltas: Floats) -> Floats:
-    """Return upper bounds of which none is above an earlier one, for ascending epsilons.
-
-    A mechanism that is (epsilon, delta)-private is so at every larger epsilon.
-    """
-    return np.asarray(np.minimum.accumulate(deltas))
-
-
-def _chance_of_lie(epsilon: float) -> float:
-    """Return 1 / (1 + e**epsilon), at least 1e-300."""
-    weight = math.exp(-epsilon)
-    return max(weight / (1 + weight), _UNDERFLOW)

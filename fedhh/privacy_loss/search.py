@@ -96,7 +96,7 @@ def smallest_true(holds: Callable[[int], bool], *, low: int, high: int) -> int |
 
     Args:
         holds: False up to some integer and true beyond it.
-        low: Smallest candidate, at least 1.
+        low: Smallest candidate.
         high: Largest candidate.
     """
     if holds(low):
@@ -105,7 +105,7 @@ def smallest_true(holds: Callable[[int], bool], *, low: int, high: int) -> int |
         return None
     while high - low > 1:
         # A geometric middle first: sizes are searched over nine decades.
-        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+        middle = math.isqrt(low * high) if 0 < 4 * low < high else (low + high) // 2
         if holds(middle):
             high = middle
         else:

@@ -23,6 +23,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
+import numpy as np
 from dp_accounting.pld.pld_pmf import (
     PLDPmf,
     create_pmf,
@@ -30,8 +31,10 @@ from dp_accounting.pld.pld_pmf import (
 )
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-from fedhh.accounting.bounds.composition import FINE, Precision, Use, curve
-from fedhh.accounting.bounds.pure_composition import whole_multiples
+from fedhh.accounting.bounds.composition import FINE, Precision, Use
+from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
+from fedhh.privacy_loss.binomial import Floats
+from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
 from tests.accounting.dominated_losses import dominated_losses
 from tests.accounting.largest_epsilon import largest_epsilon_above
@@ -47,7 +50,7 @@ _GRID_STEPS = 400_000
 _LOSS_OF_GRID = 1e-3
 """Relative loss of the lower epsilon to its grid, where that many steps allow it."""
 _LARGEST_GRID = 1 << 21
-_SAME = 1e-12
+_SAME = 1e-11
 
 
 class Bracket(NamedTuple):
@@ -102,6 +105,14 @@ def bracket_of_uses(uses: Sequence[Use], *, delta: float, precision: Precision =
     )
 
 
+def curve(bound: ShuffleBound, *, gap: float, points: int) -> Floats:
+    """Return ``(2 points + 1,)`` bounds on delta from epsilon = -points to +points gaps."""
+    epsilons = gap * np.arange(points + 1, dtype=np.float64)
+    positive = bound.deltas(epsilons)
+    negative = -np.expm1(-epsilons) + np.exp(-epsilons) * positive
+    return np.asarray(np.minimum.accumulate(np.concatenate([negative[:0:-1], positive])))
+
+
 def bracket_of_reports(
     epsilons: Sequence[float], counts: Sequence[int], *, delta: float
 ) -> Bracket:
@@ -115,7 +126,7 @@ def bracket_of_reports(
     times = sum(counts)
     rounding = _rounding(times, delta)
     whole = math.fsum(epsilon * count for epsilon, count in zip(epsilons, counts, strict=True))
-    gap = _common_gap(epsilons, whole)
+    gap = common_gap(np.array(epsilons), span=whole, most=_LARGEST_GRID)
     upper, lower = (
         _composed([_responses(epsilon, gap, above=above) for epsilon in epsilons], counts)
         for above in (True, False)
@@ -167,11 +178,3 @@ def _responses(epsilon: float, gap: float, *, above: bool) -> PLDPmf:
     )
     masses = {near: true, -far: math.exp(-epsilon) * true}
     return create_pmf(masses, gap, 0.0, above)
-
-
-def _common_gap(epsilons: Sequence[float], total: float) -> float:
-    """Return a gap that divides all epsilons, or a narrow one where none is known."""
-    smallest, whole = min(epsilons), whole_multiples(epsilons)
-    if whole and total / (gap := smallest / min(whole)) <= _LARGEST_GRID:
-        return gap
-    return max(smallest / 1000, total / _LARGEST_GRID)

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedhh.accounting import sampled_threshold
 from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import (
@@ -15,7 +14,6 @@ from fedhh.accounting.sampled_threshold import (
     triehh_epsilon,
     triehh_parameters,
 )
-from fedhh.privacy_loss.sums import UncertifiedError
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
@@ -237,14 +235,3 @@ def test_settings_without_a_bound_have_no_central_privacy():
     ]
     assert len(reasons) == 2
     assert "delta=1e-10 for sample_size=17 of num_clients=1,000, threshold=14" in str(reasons[0])
-
-
-def test_what_no_sum_of_losses_certifies_is_infinite(monkeypatch):
-    def refuses(*_, **__):
-        raise UncertifiedError("too many")
-
-    monkeypatch.setattr(sampled_threshold, "epsilon_of_sum", refuses)
-    found = sampled_threshold.composed_epsilon(
-        lambda epsilons: np.exp(-10 * epsilons), lowest=0.1, num_rounds=3, delta=1e-3
-    )
-    assert found == math.inf

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
-from fedhh.accounting.guarantees import NotApplicable
 from fedhh.privacy_loss.binomial import Floats
-from fedhh.privacy_loss.distribution import PrivacyLossDistribution, falling
+from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.search import smallest_epsilon
-from fedhh.privacy_loss.sums import UncertifiedError, epsilon_of_sum
+from fedhh.privacy_loss.sums import compose
 from fedhh.validation import require_at_least, require_positive
 
 _LOST_SHARE = 1e-3
@@ -20,7 +19,6 @@ _LOST_SHARE = 1e-3
 
 _OF_GRID = 1e-3
 """Precision, relative, of where a grid ends."""
-_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +83,7 @@ class Use:
         require_at_least(1, times=self.times)
 
 
-def composed_epsilon(
-    uses: Sequence[Use], *, delta: float, precision: Precision = FINE
-) -> float | NotApplicable:
+def composed_epsilon(uses: Sequence[Use], *, delta: float, precision: Precision = FINE) -> float:
     """Return an epsilon of all uses together, by numerical composition, rounded up.
 
     Uses are separate shuffles. Several reports of one client in *one* shuffle are not: for those
@@ -104,8 +100,7 @@ def composed_epsilon(
         precision: Every one gives an upper bound.
 
     Returns:
-        At most the sum of the local epsilons; NotApplicable as of
-        `fedhh.privacy_loss.sums.epsilon_of_sum`, for very many uses.
+        At most the sum of the local epsilons.
 
     Raises:
         InputError: uses is empty, or an argument is out of range.
@@ -130,35 +125,10 @@ def composed_epsilon(
         for bound in quick
     )
     gap = largest / precision.grid_points
+    epsilons: Floats = gap * np.arange(precision.grid_points + 1, dtype=np.float64)
     losses = [
-        (
-            PrivacyLossDistribution.dominating(
-                curve(bound, gap=gap, points=precision.grid_points, rounding=_ROUNDING), gap=gap
-            ),
-            use.times,
-        )
+        (PrivacyLossDistribution.dominating(bound.deltas(epsilons), gap=gap), use.times)
         for bound, use in zip(quick, uses, strict=True)
     ]
-    try:
-        composed = epsilon_of_sum(losses, delta=delta)
-    except UncertifiedError as reason:
-        return NotApplicable(str(reason))
+    composed = compose(losses, delta=delta).epsilon(delta)
     return min(composed, sum(use.times * use.bound.local_epsilon for use in uses))
-
-
-def curve(bound: ShuffleBound, *, gap: float, points: int, rounding: float = 0.0) -> Floats:
-    """Return ``(2 points + 1,)`` upper bounds on delta from epsilon = -points to +points gaps.
-
-    The bounds are the same in both directions, so
-    delta(-epsilon) = 1 - e**-epsilon + e**-epsilon delta(epsilon).
-
-    Args:
-        bound: Of one use.
-        gap: Distance of the epsilons.
-        points: Number of positive ones.
-        rounding: Relative, by which deltas at negative epsilons are raised.
-    """
-    epsilons: Floats = gap * np.arange(points + 1, dtype=np.float64)
-    positive = bound.deltas(epsilons)
-    negative = (-np.expm1(-epsilons) + np.exp(-epsilons) * positive) * (1 + rounding)
-    return falling(np.concatenate([negative[:0:-1], positive]))

@@ -11,22 +11,20 @@ privacy", TCC, Theorem 1.5 (numbering not verified).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.accounting.bounds.pure_composition import responses
 from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_positive
 
 Floats = npt.NDArray[np.float64]
 
-_EXACT_PARTS = 16
 _LARGEST_GRID = 20_000
-_RATIO = 1e-9
 _ROUNDING = 1e-14
 
 
@@ -74,12 +72,17 @@ class TradeOff:
     @cached_property
     def corners(self) -> tuple[Floats, Floats]:
         """Return the probabilities of all likeliest events, under the other input and under one."""
-        step, counted = _on_a_grid(self.answers)
-        if not counted:
+        present = [(each.epsilon, each.times) for each in self.answers if each.times]
+        if not present:
             return np.array([0.0, 1.0]), np.array([0.0, 1.0])
-        responses = PrivacyLossDistribution.of_randomized_responses
-        parts = [(responses(times, steps=steps, gap=step), 1) for steps, times in counted]
-        return compose(parts).corners
+        smallest = min(epsilon for epsilon, _ in present)
+        if self.epsilon > _LARGEST_GRID * smallest:
+            raise InputError(
+                f"Expected answers of at most {_LARGEST_GRID} times the smallest epsilon, got "
+                f"{self.epsilon:g} in all and epsilon={smallest:g}; audit fewer days, or parts "
+                "alone."
+            )
+        return compose(responses(present, most=_LARGEST_GRID)).corners
 
 
 def smallest(test: Callable[[int], bool], *, first: int, most: int) -> int | None:
@@ -110,27 +113,3 @@ def fewest_answers(epsilon: float, *, false_alarm: float, power: float, most: in
 
     enough = smallest(is_allowed, first=0, most=most)
     return most if enough is None else enough
-
-
-def _on_a_grid(answers: Sequence[Answers]) -> tuple[float, list[tuple[int, int]]]:
-    """Return a step, and each epsilon as so many steps, rounded up, with its answers."""
-    present = [each for each in answers if each.times]
-    if not present:
-        return 1.0, []
-    smallest = min(each.epsilon for each in present)
-    total = math.fsum(each.epsilon * each.times for each in present)
-    step = max(smallest / _EXACT_PARTS, total / _LARGEST_GRID)
-    for parts in range(1, _EXACT_PARTS + 1):
-        ratios = [each.epsilon * parts / smallest for each in present]
-        if total * parts / smallest <= _LARGEST_GRID and all(
-            abs(ratio - round(ratio)) <= _RATIO * ratio for ratio in ratios
-        ):
-            # A hair more than it is, so that what is rounded to whole steps is rounded up.
-            step = smallest / parts * (1 + 2 * _RATIO)
-            break
-    if step > 1.01 * smallest:
-        raise InputError(
-            f"Expected answers of at most {_LARGEST_GRID} times the smallest epsilon, got "
-            f"{total:g} in all and epsilon={smallest:g}; audit fewer days, or parts alone."
-        )
-    return step, [(math.ceil(each.epsilon / step), each.times) for each in present]

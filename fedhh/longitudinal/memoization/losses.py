@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.grid import common_divisor
 from fedhh.privacy_loss.sums import compose
 
 Floats = npt.NDArray[np.float64]
@@ -95,8 +96,9 @@ def total_variation(parts: Parts) -> tuple[float, float]:
     noise = _NOISE + added * _SAME
     if span <= _NOISE:
         return max(0.0, sure - noise - span), min(1.0, sure + noise + span)
-    unit = _lattice(np.concatenate([each.losses for each, _ in finite]))
-    if unit is not None and span / unit < _GRIDS[-1]:
+    sizes = np.abs(np.concatenate([each.losses for each, _ in finite]))
+    unit = common_divisor(sizes[sizes > _SAME])
+    if span < unit * _GRIDS[-1]:
         both, surplus = _advantage(finite, unit, np.rint)
         noise += added * unit * _LATTICE_TOLERANCE
         return max(0.0, both + sure - surplus - noise), min(1.0, both + sure + noise)
@@ -129,17 +131,6 @@ def _merged(parts: Parts) -> list[tuple[ExactLosses, int]]:
                 merged.append((each, times))
         merged.append((one, times))
     return merged
-
-
-def _lattice(losses: Floats) -> float | None:
-    """Return a unit that all losses are multiples of, None if none is seen."""
-    sizes = np.abs(losses)
-    sizes = sizes[sizes > _SAME]
-    if not sizes.size:
-        return None
-    unit = float(sizes.min())
-    off = np.abs(sizes / unit - np.rint(sizes / unit))
-    return unit if (off < _LATTICE_TOLERANCE).all() else None
 
 
 def _advantage(parts: Parts, unit: float, rounding: np.ufunc) -> tuple[float, float]:

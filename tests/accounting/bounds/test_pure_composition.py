@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fedhh.accounting.bounds.pure_composition import (
     basic_composition,
     optimal_composition,
 )
-from fedhh.privacy_loss.distribution import PrivacyLossDistribution, likely_lies
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Kinds, delta_of_responses
 from tests.accounting.long_double import delta_of_sum, needs_long_double
@@ -144,36 +142,3 @@ def test_wrong_input_is_named() -> None:
         optimal_composition([0.0], [1], delta=1e-6)
     with pytest.raises(InputError, match="count"):
         optimal_composition([1.0], [-1], delta=1e-6)
-
-
-@pytest.mark.parametrize(("count", "lies"), [(9, (0, 9)), (9, (2, 6)), (40, (1, 11)), (1, (0, 0))])
-def test_responses_that_are_not_kept_count_as_infinite_losses(
-    count: int, lies: tuple[int, int]
-) -> None:
-    lie = 1 / (1 + math.exp(0.6))
-    distribution = [
-        math.comb(count, k) * lie**k * (1 - lie) ** (count - k) for k in range(count + 1)
-    ]
-    fewest, most = lies
-    found = PrivacyLossDistribution.of_randomized_responses(count, steps=2, gap=0.3, lies=lies)
-    assert found.lowest == 2 * (count - 2 * most)
-    assert np.flatnonzero(found.masses).tolist() == list(range(0, 4 * (most - fewest) + 1, 4))
-    kept = np.array(distribution[fewest : most + 1][::-1])
-    assert np.all(found.masses[::4] >= kept)
-    assert np.all(found.masses[::4] <= kept * (1 + 1e-10))
-    outside = math.fsum(distribution[:fewest] + distribution[most + 1 :])
-    assert outside <= found.infinite <= outside * (1 + 1e-9)
-
-
-@every(("epsilon", "count"), [(0.3, 40), (2.0, 1), (9.0, 5000), (0.01, 20_000)])
-@every("cut", [1e-3, 1e-9, 1e-21])
-def test_likely_lies_are_all_but_a_probability_on_either_side(
-    epsilon: float, count: int, cut: float
-) -> None:
-    fewest, most = likely_lies(epsilon, count, cut=cut)
-    lies = stats.binom(count, 1 / (1 + math.exp(epsilon)))
-    assert 0 <= fewest <= most <= count
-    assert lies.cdf(fewest - 1) <= cut
-    assert lies.sf(most) <= cut
-    assert lies.cdf(fewest) > cut
-    assert lies.sf(most - 1) > cut
