@@ -119,7 +119,7 @@ class Walk(Generic[State]):
         if self._roster is None:
             self._who = RoundRoster(cohort=question.cohort)
         else:
-            self._who = self._roster.round(question.cohort, question.pass_index, question.layer)
+            self._who = self._roster.round(self._plan.planned(question.pass_index, question.layer))
         return self._fidelity.broadcast(question, self._who)
 
     def hear(self, answer: Answer) -> Round[State]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.adversary import FakePositions
 from fedhh.devices import CheckIns, Devices, check_ins
 from fedhh.questions.answer import Attendance
@@ -186,21 +187,16 @@ class Roster:
         """The run's seed."""
         return self._order.seed
 
-    def round(self, cohort: Cohort, pass_index: int, layer: int) -> RoundRoster:
-        """Return who answers in a round.
-
-        Args:
-            cohort: Whom it asks.
-            pass_index: Its pass; with the layer it addresses what is drawn.
-            layer: Its layer.
+    def round(self, planned: PlannedRound) -> RoundRoster:
+        """Return who answers in a planned round; its pass and layer address what is drawn.
 
         Raises:
             MissedRoundError: Fewer answer than the round accepts.
         """
-        honest, fakes = self._split(cohort)
+        honest, fakes = self._split(planned.cohort)
         if self._devices is None or not honest.size:
             return RoundRoster(cohort=honest, fakes=fakes)
-        attendance, share = self._attendance(self._devices, honest, pass_index, layer)
+        attendance, share = self._attendance(self._devices, honest, planned)
         if attendance.is_missed:
             raise MissedRoundError(attendance)
         return RoundRoster(
@@ -211,15 +207,11 @@ class Roster:
             share=share,
         )
 
-    def share_served(self, rounds: Iterable[tuple[Cohort, int, int]]) -> float:
-        """Return the share of honest clients that answered in at least one of some rounds.
-
-        Args:
-            rounds: Of each, its cohort, pass and layer; cohorts may overlap.
-        """
+    def share_served(self, rounds: Iterable[PlannedRound]) -> float:
+        """Return the share of honest clients that answered in at least one of some rounds."""
         served = np.zeros(self._order.num_clients, dtype=np.bool_)
-        for round_ in rounds:
-            who = self.round(*round_)
+        for planned in rounds:
+            who = self.round(planned)
             for block in range(who.cohort.num_blocks):
                 served[who.clients(self._order, block)] = True
         return float(served.mean())
@@ -244,9 +236,10 @@ class Roster:
         return self._positions
 
     def _attendance(
-        self, devices: Devices, cohort: Cohort, pass_index: int, layer: int
+        self, devices: Devices, cohort: Cohort, planned: PlannedRound
     ) -> tuple[Attendance, float]:
         """Return how many of a cohort's devices answer, and the curve where the round closes."""
+        pass_index, layer = planned.pass_index, planned.layer
 
         def drawn() -> Iterator[CheckIns]:
             for block in range(cohort.num_blocks):

@@ -87,7 +87,7 @@ def first_round(devices, *, protocol=TRIE, **options):
 
 
 def who_of(devices: Devices) -> RoundRoster:
-    return roster_of(devices).round(Cohort(start=0, size=1_500), 0, 1)
+    return roster_of(devices).round(TRIE.plan.layers[0])
 
 
 @pytest.mark.parametrize("name", thinned(PROTOCOLS, keep=2))
@@ -204,7 +204,10 @@ def test_progress_is_of_all_that_were_asked():
 
 def test_a_device_that_is_not_eligible_never_serves_and_overlaps_count_once():
     way = roster_of(replace(DEVICES, check_in="always", dropout=0.0, deadline_hours=None))
-    cohorts = [(Cohort(start=0, size=4_000, redraw=place), 0, place) for place in range(4)]
+    cohorts = [
+        replace(TRIE.plan.layers[0], layer=place, cohort=Cohort(start=0, size=4_000, redraw=place))
+        for place in range(4)
+    ]
     share = way.share_served(cohorts)
     eligible = DEVICES.is_eligible(np.arange(6_000), seed=9).mean()
     assert 0.97 * eligible < share <= eligible

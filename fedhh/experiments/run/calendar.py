@@ -140,10 +140,8 @@ class Timetable:
             opened = self.opening_hours(missed.pass_index, missed.layer)
             hours = max(hours, opened + missed.hours)
         if plan.reuses_clients:
-            places = [(row.pass_index, row.layer) for row in rows]
-            served = self._roster.share_served(
-                (plan.planned(*place).cohort, *place) for place in places
-            )
+            took_place = (plan.planned(row.pass_index, row.layer) for row in rows)
+            served = self._roster.share_served(took_place)
         else:
             honest = (row.num_clients - (row.fake_clients or 0) for row in rows)
             served = sum(honest) / self._num_clients
