@@ -87,7 +87,7 @@ def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> Can
 def values_of(round_record: RoundRecord, truth: Truth) -> _Indices:
     """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
     if round_record.prefix_length:
-        return truth.prefix_values(round_record.finished, round_record.prefix_length)
+        return truth.prefix_values(round_record.names.finished, round_record.prefix_length)
     return truth.candidate_values(round_record.names)
 
 
@@ -176,7 +176,7 @@ def _rows(
     votes = round_record.votes[chosen].astype(np.int64)
     prefixes, is_word = round_record.spelled(chosen)
     of_fakes = {}
-    if len(round_record.fake_votes):
+    if round_record.fake_votes is not None:
         everything = np.ones(round_record.num_candidates, dtype=np.int64)
         everything[chosen] = real
         of_fakes = {
@@ -185,12 +185,12 @@ def _rows(
         }
     return pd.DataFrame(
         {
-            "pass": round_record.pass_index + 1,
-            "layer": round_record.layer,
+            "pass": round_record.summary.pass_index + 1,
+            "layer": round_record.summary.layer,
             "prefix": prefixes,
             "is_word": is_word,
             "votes": votes,
-            "threshold": round_record.threshold,
+            "threshold": round_record.summary.threshold,
             **round_record.statistics.columns(votes),
             "posterior": round_record.posterior_of(chosen),
             "true_clients": real,
@@ -241,7 +241,7 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
         "dropped_real": held - kept_real,
         "dropped_noise": everything - survived - (held - kept_real),
     }
-    if real is not None and len(round_record.fake_votes):
+    if real is not None and round_record.fake_votes is not None:
         fake = np.flatnonzero(round_record.by_fakes(real)[: round_record.num_fresh])
         survivors = np.isin(fake, kept)
         for name, numbers in (("kept", fake[survivors]), ("dropped", fake[~survivors])):
@@ -249,8 +249,8 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
             columns[f"{name}_noise"] -= columns[f"{name}_fake"]
     ranges = pd.DataFrame(
         {
-            "pass": round_record.pass_index + 1,
-            "layer": round_record.layer,
+            "pass": round_record.summary.pass_index + 1,
+            "layer": round_record.summary.layer,
             "votes_from": bounds,
             "votes_to": np.append(bounds[1:] - 1, statistics.votes[-1:]),
             **columns,
@@ -264,8 +264,8 @@ def _bounds(round_record: RoundRecord) -> _Indices:
     """Return where ranges of votes begin, ascending, the first at or below all votes."""
     lowest, highest = int(round_record.statistics.votes[0]), int(round_record.statistics.votes[-1])
     steps = np.zeros(0)
-    if round_record.votes_std > 0:
-        steps = round_record.votes_mean + round_record.votes_std * _LINEAR
+    if round_record.noise.votes_std > 0:
+        steps = round_record.noise.votes_mean + round_record.noise.votes_std * _LINEAR
     end = max(float(steps[-1]) if len(steps) else 1.0, 1.0)
     growing = end * 1.15 ** np.arange(1, 200)
     inner = np.ceil(np.concatenate([steps, growing[growing <= highest]]))
@@ -316,9 +316,9 @@ class MissedWords:
         kept[round_record.kept] = kept[round_record.words] = True
         lost = np.flatnonzero((own >= 0) & (own < round_record.num_fresh) & ~kept[own])
         for name, value in (
-            ("pass", round_record.pass_index + 1),
-            ("layer", round_record.layer),
-            ("threshold", round_record.threshold),
+            ("pass", round_record.summary.pass_index + 1),
+            ("layer", round_record.summary.layer),
+            ("threshold", round_record.summary.threshold),
         ):
             self._at[name][lost] = value
         self._at["votes"][lost] = round_record.votes[own[lost]]

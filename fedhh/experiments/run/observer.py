@@ -73,7 +73,8 @@ class Observer:
         if self._protocol.plan.planned(question.pass_index, question.layer).validates:
             self.validation = question
         if self.records is not None:
-            self.last_record = self._record(finished, seen.discoveries)
+            before, after = self._before.words, seen.discoveries
+            self.last_record = record_of(finished, before=before, after=after)
             self.records += [] if self.last_record is None else [self.last_record]
         self._before = seen.discoveries
         if self._truth is not None:
@@ -103,16 +104,4 @@ class Observer:
             protocol.longest_word,
             progress=self._progress,
             counted=self._counted,
-        )
-
-    def _record(self, finished: Round[Any], discoveries: Discoveries) -> RoundRecord | None:
-        return record_of(
-            finished.question,
-            finished.aggregate,
-            finished.state.history[-1],
-            kept=finished.state.kept,
-            posterior=finished.state.posterior,
-            before=self._before.words,
-            after=discoveries,
-            fakes=finished.diagnostics.fakes,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.protocol import Discoveries, RoundSummary
-from fedhh.questions.answer import FakeReports
 from fedhh.questions.names import TrieNames
 from fedhh.questions.noise import AnyNoise, Noise
-from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.questions.reports import StringQuestion
+from fedhh.questions.question import Aggregate
+from fedhh.simulation.engine import Round
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT, Codes, PrefixTrie
+from fedhh.words.trie import ABSENT, PrefixTrie
 
 _Indices = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
@@ -72,78 +71,57 @@ class VoteStatistics:
 class RoundRecord:
     """What a server knows of a round's candidates.
 
-    Candidates are numbered as in `fedhh.questions.names.TrieNames`.
-
     Attributes:
-        pass_index: Which pass, from 0.
-        layer: Which layer, from 1.
-        symbols: The alphabet's.
-        trie: What the candidates extend.
-        finished: ``(f, width)``: candidates besides the extensions. They are words, or, where
-            ``prefix_length`` is not 0, prefixes of that length, filled up with the end symbol.
-        prefix_length: See above.
-        excluded: ``(x, width)``: words that clients leave out.
+        summary: Of the round.
+        alphabet: Of the words.
+        names: Which word has which candidate.
+        prefix_length: 0; or, where the candidates are prefixes that the server listed itself, their
+            symbols: they are the finished words of the names, filled up with the end symbol.
         num_fresh: Candidates without those that were found before, and are only asked about again.
         votes: ``(num_candidates,)``, of the smallest type that holds them.
-        said: What they say.
+        noise: What chance does to them.
         kept: ``int64``, ascending: candidates that the round kept to be extended.
         words: Likewise those that it found as words.
-        threshold: Votes of the last candidate kept.
-        votes_mean: Expected votes of a candidate that no client holds.
-        votes_std: Their standard deviation.
         posterior: ``(p,) float32``: posterior probability that enough clients hold each of the
-            first p candidates; NaN, or not there, where the server has none.
+            first p candidates; NaN where the server has none. None for another rule.
         fake_votes: ``(num_candidates,) int64``: how many of the votes are those of fake clients;
-            empty where there are none.
+            None where there are none.
     """
 
-    pass_index: int
-    layer: int
-    symbols: str
-    trie: PrefixTrie
-    finished: Codes
+    summary: RoundSummary
+    alphabet: Alphabet
+    names: TrieNames
     prefix_length: int
-    excluded: Codes
     num_fresh: int
     votes: npt.NDArray[Any]
-    statistics: VoteStatistics
+    noise: AnyNoise
     kept: _Indices
     words: _Indices
-    threshold: int
-    votes_mean: float
-    votes_std: float
-    posterior: _Floats = field(default_factory=lambda: np.zeros(0, np.float32))
-    fake_votes: _Indices = field(default_factory=lambda: np.zeros(0, np.int64))
+    posterior: _Floats | None
+    fake_votes: _Indices | None
 
     @property
     def num_candidates(self) -> int:
         """Candidates, the dummy not counted."""
         return len(self.votes)
 
-    @property
-    def num_extensions(self) -> int:
-        """Candidates that extend a prefix."""
-        return self.num_candidates - len(self.finished)
-
     @cached_property
-    def alphabet(self) -> Alphabet:
-        return Alphabet(symbols=self.symbols)
-
-    @cached_property
-    def names(self) -> TrieNames:
-        """Which word has which candidate."""
-        return TrieNames(trie=self.trie, finished=self.finished, excluded=self.excluded)
+    def statistics(self) -> VoteStatistics:
+        """What the votes say."""
+        return VoteStatistics.of(self.noise, self.votes.astype(np.int64))
 
     def spelled(self, candidates: _Indices) -> tuple[list[str], npt.NDArray[np.bool_]]:
         """Return candidates as text, without the end symbol, and whether each is a word."""
-        longest = max(self.trie.length + 1, self.finished.shape[1])
-        codes = np.zeros((len(candidates), longest), dtype=np.uint16)
-        extends = candidates < self.num_extensions
-        extended = self.trie.spell(candidates[extends])
+        trie, finished = self.names.trie, self.names.finished
+        codes = np.zeros(
+            (len(candidates), max(trie.length + 1, finished.shape[1])), dtype=np.uint16
+        )
+        extends = candidates < self.names.num_extensions
+        extended = trie.spell(candidates[extends])
         codes[extends, : extended.shape[1]] = extended
-        rest = self.finished[candidates[~extends] - self.num_extensions]
+        rest = finished[candidates[~extends] - self.names.num_extensions]
         codes[~extends, : rest.shape[1]] = rest
-        is_word = ~extends | (candidates % self.trie.alphabet_size == END)
+        is_word = ~extends | (candidates % trie.alphabet_size == END)
         if self.prefix_length:
             is_word = (rest[:, : self.prefix_length] == END).any(axis=1)
             is_word |= np.isin(candidates, self.words)
@@ -151,9 +129,10 @@ class RoundRecord:
 
     def posterior_of(self, candidates: _Indices) -> _Floats:
         """Return the candidates' `posterior`, NaN where there is none."""
-        known = candidates < len(self.posterior)
         posterior = np.full(len(candidates), np.nan, dtype=np.float32)
-        posterior[known] = self.posterior[candidates[known]]
+        if self.posterior is not None:
+            known = candidates < len(self.posterior)
+            posterior[known] = self.posterior[candidates[known]]
         return posterior
 
     def by_fakes(self, real: _Indices) -> npt.NDArray[np.bool_]:
@@ -165,142 +144,100 @@ class RoundRecord:
         Args:
             real: ``(num_candidates,) int64``: clients that hold each.
         """
-        beyond = self.votes - self.votes_mean
-        stands_out = beyond >= max(2 * self.votes_std, 1.0)
+        assert self.fake_votes is not None
+        beyond = self.votes - self.noise.votes_mean
+        stands_out = beyond >= max(2 * self.noise.votes_std, 1.0)
         return np.asarray((real == 0) & stands_out & (2 * self.fake_votes >= beyond))
 
     def lengths(self, candidates: _Indices) -> _Indices:
         """Return how many symbols candidates have, the end symbol included."""
-        lengths = np.full(len(candidates), self.trie.length + 1, dtype=np.int64)
-        in_finished = candidates >= self.num_extensions
-        rest = self.finished[candidates[in_finished] - self.num_extensions]
+        lengths = np.full(len(candidates), self.names.trie.length + 1, dtype=np.int64)
+        in_finished = candidates >= self.names.num_extensions
+        rest = self.names.finished[candidates[in_finished] - self.names.num_extensions]
         lengths[in_finished] = (rest != END).sum(axis=1) + 1
         return lengths
 
 
 def record_of(
-    question: AnyQuestion,
-    aggregate: Aggregate,
-    summary: RoundSummary,
-    *,
-    kept: npt.NDArray[Any] | None,
-    posterior: _Floats | None,
-    before: Sequence[str],
-    after: Discoveries,
-    fakes: FakeReports | None = None,
+    finished: Round[Any], *, before: Sequence[str], after: Discoveries
 ) -> RoundRecord | None:
     """Return the outcome of a round's candidates; None if the question is about no prefixes.
 
+    Of a sketch, candidates are what the server kept, as words or prefixes of a length: those that
+    it dropped were never listed, and are only counted in the summary.
+
     Args:
-        question: What was broadcast.
-        aggregate: What came back.
-        summary: The server's summary of the round.
-        kept: What the round kept, see `fedhh.protocol.Heard`.
-        posterior: What it kept them by, see there.
-        before: Words found before the round.
+        finished: The round.
+        before: Words found before it.
         after: Words found, those of the round included.
-        fakes: What fake clients sent; None without any.
     """
+    question, aggregate, state = finished.question, finished.aggregate, finished.state
+    nothing = np.zeros(0, dtype=np.int64)
+    kept = nothing if state.kept is None else state.kept
+    keys: _Indices | None = None
+    fields: dict[str, Any]
     if question.names.extended is not None:
-        round_record = _of_votes(question, aggregate, summary, kept, before=before, after=after)
-        if fakes is not None:
-            sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
-            round_record = replace(round_record, fake_votes=question.votes(sent))
-        return round_record if posterior is None else replace(round_record, posterior=posterior)
-    if kept is not None and kept.ndim == 2:
-        round_record = _of_sketch(question, aggregate, summary, kept)
-        if fakes is not None:
-            sent = replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
-            votes = question.channel.support(question, sent, question.names.keys_of(kept))
-            round_record = replace(round_record, fake_votes=votes)
-        return round_record
-    return None
+        names = question.names
+        is_new = (after.pass_index == question.pass_index) & (after.layer == question.layer)
+        # The validation round returns words that others found.
+        here = np.flatnonzero(is_new | (names.num_extensions == 0))
+        words = _candidates_of(names, question.alphabet, [after.words[i] for i in here.tolist()])
+        noise = question.channel.noise_of(question, aggregate)
+        fields = {
+            "prefix_length": 0,
+            "num_fresh": _num_fresh(names, question.alphabet, before),
+            "kept": kept,
+            "words": words,
+        }
+    elif kept.ndim == 2:
+        keys = question.names.keys_of(kept)
+        is_last = question.names.length == question.names.longest_word
+        names = TrieNames(
+            trie=PrefixTrie.empty(question.alphabet.size),
+            finished=kept.astype(np.uint16, copy=False),
+            excluded=np.zeros((0, kept.shape[1]), dtype=np.uint16),
+        )
+        noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
+        everything = np.arange(len(kept))
+        fields = {
+            "prefix_length": question.names.length,
+            "num_fresh": len(kept),
+            "kept": nothing if is_last else everything,
+            "words": everything if is_last else nothing,
+        }
+    else:
+        return None
+
+    def votes_in(answers: Aggregate) -> _Indices:
+        if keys is None:
+            return question.votes(answers)
+        votes: _Indices = question.channel.support(question, answers, keys)
+        return votes
+
+    fakes = finished.diagnostics.fakes
+    sent = (
+        None if fakes is None else replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
+    )
+    return RoundRecord(
+        summary=state.history[-1],
+        alphabet=question.alphabet,
+        names=names,
+        votes=_smallest(votes_in(aggregate)),
+        noise=noise,
+        posterior=state.posterior,
+        fake_votes=None if sent is None else votes_in(sent),
+        **fields,
+    )
 
 
-def _of_votes(
-    question: AnyQuestion,
-    aggregate: Aggregate,
-    summary: RoundSummary,
-    kept: npt.NDArray[Any] | None,
-    *,
-    before: Sequence[str],
-    after: Discoveries,
-) -> RoundRecord:
-    names, votes = question.names, question.votes(aggregate)
-    noise = question.channel.noise_of(question, aggregate)
-    width = max(names.finished.shape[1], names.trie.length + 1)
-    is_validation = not names.num_extensions
-    texts = list(after.words)
-    if not is_validation:
-        here = (after.pass_index == question.pass_index) & (after.layer == question.layer)
-        texts = [texts[i] for i in np.flatnonzero(here)]
-    words = _candidates_of(names, question.alphabet, texts, width)
-    num_fresh = question.num_candidates
-    if not is_validation and len(names.finished):
-        known = question.alphabet.encode(list(before), width=names.finished.shape[1])
+def _num_fresh(names: TrieNames, alphabet: Alphabet, before: Sequence[str]) -> int:
+    """Return how many candidates are not words that were found before; those stand last."""
+    if names.num_extensions and len(names.finished):
+        known = alphabet.encode(list(before), width=names.finished.shape[1])
         repeated = match_rows(names.finished, known) >= 0
         if repeated.any():
-            # They stand last: what is asked about again follows what is new.
-            num_fresh = names.num_extensions + int(np.argmax(repeated))
-    return _record(
-        question,
-        summary,
-        noise,
-        votes,
-        trie=names.trie,
-        finished=names.finished,
-        excluded=names.excluded,
-        num_fresh=num_fresh,
-        kept=np.zeros(0, dtype=np.int64) if kept is None else kept,
-        words=words,
-    )
-
-
-def _record(
-    question: AnyQuestion,
-    summary: RoundSummary,
-    noise: AnyNoise,
-    votes: _Indices,
-    **rest: Any,
-) -> RoundRecord:
-    return RoundRecord(
-        pass_index=question.pass_index,
-        layer=question.layer,
-        symbols=question.alphabet.symbols,
-        votes=_smallest(votes),
-        statistics=VoteStatistics.of(noise, votes),
-        threshold=summary.threshold,
-        votes_mean=noise.votes_mean,
-        votes_std=noise.votes_std,
-        **{"prefix_length": 0, **rest},
-    )
-
-
-def _of_sketch(
-    question: StringQuestion, aggregate: Aggregate, summary: RoundSummary, kept: Codes
-) -> RoundRecord:
-    """Return a round whose server asked a sketch: what it kept, as words or prefixes of a length.
-
-    The candidates that it dropped were never listed; they are only counted in the summary.
-    """
-    votes = question.channel.support(question, aggregate, question.names.keys_of(kept))
-    width = kept.shape[1]
-    everything = np.arange(len(kept))
-    is_last = question.names.length == question.names.longest_word
-    none = np.zeros(0, dtype=np.int64)
-    return _record(
-        question,
-        summary,
-        Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally),
-        votes,
-        trie=PrefixTrie.empty(question.alphabet.size),
-        finished=kept,
-        prefix_length=question.names.length,
-        excluded=np.zeros((0, width), dtype=np.uint16),
-        num_fresh=len(kept),
-        kept=none if is_last else everything,
-        words=everything if is_last else none,
-    )
+            return names.num_extensions + int(np.argmax(repeated))
+    return names.num_candidates
 
 
 def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -312,10 +249,9 @@ def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return votes
 
 
-def _candidates_of(
-    names: TrieNames, alphabet: Alphabet, texts: Sequence[str], width: int
-) -> _Indices:
+def _candidates_of(names: TrieNames, alphabet: Alphabet, texts: Sequence[str]) -> _Indices:
     """Return the ascending candidates that are some words."""
+    width = max(names.finished.shape[1], names.trie.length + 1)
     codes = alphabet.encode(list(texts), width=width)
     length = names.trie.length
     numbers = np.full(len(texts), ABSENT, dtype=np.int64)
