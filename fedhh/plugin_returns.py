@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from fedhh.plugin_errors import short
 from fedhh.validation import InputError, shown
 
 _OWN = "fedhh"
@@ -57,8 +56,12 @@ def _checked(function: types.FunctionType, base: Any, name: str) -> Callable[...
         returned = function(self, *arguments, **more)
         if wrong := _wrong(returned, _stated(base, name), base):
             code = function.__code__
-            place = f"{short(Path(code.co_filename))}, line {code.co_firstlineno}"
-            raise InputError(f"The plug-in failed in {place}, in {function.__qualname__}: {wrong}.")
+            file, here = Path(code.co_filename), Path.cwd()
+            place = file.relative_to(here) if file.is_relative_to(here) else file
+            raise InputError(
+                f"The plug-in failed in {place}, line {code.co_firstlineno}, in "
+                f"{function.__qualname__}: {wrong}."
+            )
         return returned
 
     return call

@@ -171,10 +171,10 @@ def once(command, shelf):
 
 @pytest.fixture
 def own_modules() -> Iterator[None]:
-    """Modules from folders are forgotten after the test."""
-    from fedhh import plugins
+    """Modules next to configurations are trusted, and forgotten after the test."""
+    from tests.own_modules import own_modules
 
-    with plugins.apart():
+    with own_modules(trusted=True):
         yield
 
 

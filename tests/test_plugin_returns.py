@@ -79,7 +79,9 @@ def test_what_is_of_a_wrong_type_is_one_line_with_its_place(
         kept = (line for line in CONFIG.splitlines() if line[:5] not in {"virtu", "model"})
         text = "".join(f"{line}\n" for line in kept)
     (tmp_path / "a.toml").write_text(text)
-    done = command("run", "--config", "a.toml", "--set", NAMES[place], "--out", "out", "-q")
+    done = command(
+        "run", "--config", "a.toml", "--set", NAMES[place], "--trust", "--out", "out", "-q"
+    )
     said = done.stderr.splitlines()
     assert (done.returncode, len(said)) == (2, 1), done.stderr
     assert f"returning_plugin.py, line {LINES[place]}, in " in said[0]

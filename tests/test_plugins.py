@@ -12,25 +12,29 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.planner.planner import plan
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
+from tests.own_modules import own_modules
 
 BUILTIN = {"path": "pathlib:Path", "error": "fedhh.validation:InputError"}
-
 
 pytestmark = pytest.mark.usefixtures("own_modules")
 
 
-def folder(path: Path, **files: str) -> Path:
-    path.mkdir(exist_ok=True)
+def find(folder: Path, name: str):
+    with plugins.offered(folder):
+        return plugins.find("protocols", name, {})
+
+
+def write(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
     for name, text in files.items():
-        (path / f"{name}.py").write_text(text)
-    plugins.add_folder(path)
-    return path
+        (folder / f"{name}.py").write_text(text)
+    return folder
 
 
-def test_a_folder_whose_name_is_too_long_holds_nothing(tmp_path):
-    plugins.add_folder(tmp_path / ("x" * 5_000))
-    with pytest.raises(InputError, match="neither installed here nor next to"):
-        plugins.find("oracles", "plugin_none:Mine", BUILTIN)
+@pytest.mark.parametrize("name", ["x" * 5_000, "plugin none", "", "..", "a..b", "a\0b"])
+def test_what_can_be_no_module_is_one_line(tmp_path, name):
+    with pytest.raises(InputError, match="is neither installed here nor"):
+        find(tmp_path, f"{name}:Mine")
 
 
 def test_a_builtin_name_is_its_class_and_a_misspelt_one_names_the_nearest():
@@ -50,48 +54,59 @@ def test_an_entry_point_is_found_by_its_name(monkeypatch):
 
 
 def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
-    folder(
+    write(
         tmp_path,
         plugin_mine="from plugin_helper import BASE\nclass Mine(BASE): pass\n",
         plugin_helper="class BASE: pass\n",
+        plugin_other="1 / 0",
     )
-    found = plugins.find("protocols", "plugin_mine:Mine", {})
+    found = find(tmp_path, "plugin_mine:Mine")
     assert found.__bases__[0].__module__ == "plugin_helper"
     assert set(plugins.sources()) == {"plugin_mine.py", "plugin_helper.py"}
+    plugins.save_sources(tmp_path / "copy")
+    assert sorted(each.name for each in (tmp_path / "copy").iterdir()) == [
+        "plugin_helper.py",
+        "plugin_mine.py",
+    ]
 
 
-def test_the_newest_folder_wins_and_what_is_installed_wins_over_folders(tmp_path):
-    folder(tmp_path / "old", plugin_twin="class Mine: age = 'old'\n", pytest="raise ValueError")
-    assert plugins.find("protocols", "plugin_twin:Mine", {}).age == "old"
-    folder(tmp_path / "new", plugin_twin="class Mine: age = 'new'\n")
-    assert plugins.find("protocols", "plugin_twin:Mine", {}).age == "new"
-    assert plugins.find("protocols", "pytest:Item", {}) is pytest.Item
-    assert set(plugins.sources()) == {"plugin_twin.py"}
+def test_what_is_installed_wins_over_folders(tmp_path):
+    write(tmp_path, plugin_beside="class Mine: pass\n", pytest="raise ValueError")
+    assert find(tmp_path, "plugin_beside:Mine").__name__ == "Mine"
+    assert find(tmp_path, "pytest:Item") is pytest.Item
+    assert set(plugins.sources()) == {"plugin_beside.py"}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("plugin_none:Mine", "", "the module 'plugin_none' is neither installed here nor next to"),
+        ("plugin_bad.part:Mine", "", "'plugin_bad.part' is neither installed here nor next to"),
         ("plugin_bad:Mime", "class Mine: pass", r"has no class 'Mime'; did you mean 'Mine'\?"),
-        ("plugin_bad:Mine", "import plugin_gone", "plugin_bad needs the module 'plugin_gone'"),
-        ("plugin_bad:Mine", "1 / 0", "plugin_bad stops with ZeroDivisionError"),
-        ("plugin_bad:Mine", "raise SystemExit(0)", "plugin_bad stops with SystemExit"),
-        ("plugin_bad:Mine", "class Mine(", "plugin_bad stops with SyntaxError"),
     ],
 )
 def test_what_cannot_be_found_is_one_line_that_says_why(tmp_path, name, text, message):
-    folder(tmp_path, plugin_bad=text)
     with pytest.raises(InputError, match=message) as refused:
-        plugins.find("protocols", name, {})
+        find(write(tmp_path, plugin_bad=text), name)
     assert "\n" not in str(refused.value)
 
 
+def test_what_fails_in_a_module_is_pythons_error(tmp_path):
+    write(tmp_path, plugin_needs="import plugin_gone", plugin_fails="1 / 0")
+    with pytest.raises(ModuleNotFoundError, match="plugin_gone"):
+        find(tmp_path, "plugin_needs:Mine")
+    with pytest.raises(ZeroDivisionError):
+        find(tmp_path, "plugin_fails:Mine")
+
+
+def test_an_exit_is_an_error():
+    with pytest.raises(RuntimeError, match="wanted to exit with 0"), plugins.without_exit():
+        sys.exit(0)
+
+
 def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
-    package = tmp_path / "plugin_package"
-    folder(package, __init__="", part="class Mine:\n    size = 7\n")
-    plugins.add_folder(tmp_path)
-    value = plugins.find("protocols", "plugin_package.part:Mine", {})()
+    package = write(tmp_path / "plugin_package", __init__="", part="class Mine:\n    size = 7\n")
+    value = find(tmp_path, "plugin_package.part:Mine")()
     file = tmp_path / "value.pickle"
     file.write_bytes(pickle.dumps([plugins.Carried(value), value]))
     package.rename(tmp_path / "moved")
@@ -104,38 +119,42 @@ def test_a_value_carries_its_modules_to_a_process_that_has_none(tmp_path):
     assert pickle.loads(file.read_bytes())[0] is not value
 
 
+def test_modules_that_changed_meanwhile_replace_those_of_the_same_name(tmp_path):
+    for size in (1, 22):
+        plugins.install({"plugin_sent.py": f"class Mine:\n    size = {size}\n"})
+        assert plugins.find("protocols", "plugin_sent:Mine", {}).size == size
+    assert set(plugins.sources()) == {"plugin_sent.py"}
+
+
 def test_an_installed_module_that_a_configuration_names_is_imported_with_trust_only(
     tmp_path, monkeypatch
 ):
     installed, config = tmp_path / "installed", tmp_path / "config"
     (installed / "plugin_spaced").mkdir(parents=True)
     config.mkdir()
-    for name in ("plugin_installed", "plugin_spaced/part"):
-        (installed / f"{name}.py").write_text("class Mine: pass")
+    write(installed, **dict.fromkeys(("plugin_at", "plugin_spaced/part"), "class Mine: pass"))
     monkeypatch.syspath_prepend(installed)
-    for module in ("plugin_installed", "plugin_spaced.part"):
-        with plugins.apart(), plugins.offered(config):
-            with pytest.raises(InputError, match=f"installed module {module} .*--trust"):
-                plugins.find("protocols", f"{module}:Mine", {})
+    for module in ("plugin_at", "plugin_spaced.part"):
+        with own_modules(trusted=False):
+            with pytest.raises(InputError, match=r"would be imported; .*--trust"):
+                find(config, f"{module}:Mine")
             assert module not in sys.modules
             plugins.trust(True)
-            assert plugins.find("protocols", f"{module}:Mine", {}).__name__ == "Mine"
+            assert find(config, f"{module}:Mine").__name__ == "Mine"
 
 
 def test_a_name_that_no_configuration_gives_is_imported_after_one_was_read(tmp_path, monkeypatch):
-    installed = tmp_path / "installed"
-    installed.mkdir()
-    for name in ("plugin_asked", "plugin_given", "plugin_clients"):
-        (installed / f"{name}.py").write_text("class Mine: pass")
-    monkeypatch.syspath_prepend(installed)
+    names = ("plugin_asked", "plugin_given", "plugin_clients")
+    monkeypatch.syspath_prepend(write(tmp_path / "at", **dict.fromkeys(names, "class Mine: pass")))
+    plugins.trust(False)
     config = tmp_path / "run.toml"
     config.write_text('protocol.oracle = "plugin_asked:Mine"')
-    with pytest.raises(InputError, match=r"installed module plugin_asked .*--trust"):
+    with pytest.raises(InputError, match=r"plugin_asked\.py would be imported"):
         load_config(file=config)
-    with pytest.raises(InputError, match=r"installed module plugin_clients .*--trust"):
+    with pytest.raises(InputError, match=r"plugin_clients\.py would be imported"):
         load_config(settings=["population.source=plugin_clients:Mine"])
     days = ["pipeline.use_cases.emoji.oracle=plugin_asked:Mine"]
-    with pytest.raises(InputError, match=r"installed module plugin_asked .*--trust"):
+    with pytest.raises(InputError, match=r"plugin_asked\.py would be imported"):
         load_pipeline("pipeline-small", settings=days)
     assert not {"plugin_asked", "plugin_clients"} & set(sys.modules)
     # A person who writes Python names it, not a file.
@@ -153,12 +172,10 @@ def test_commands_find_a_protocol_that_is_given_next_to_the_configuration(
 
 
 def test_a_folder_is_searched_while_its_configuration_is_read(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plugin_beside.py").write_text("class Mine: pass")
+    write(tmp_path, plugin_beside="class Mine: pass")
     with plugins.offered(tmp_path), plugins.offered(tmp_path / "other"):
         pass
-    with pytest.raises(InputError, match="looked in: no folder"):
+    with pytest.raises(InputError, match="neither installed here nor next to"):
         plugins.find("protocols", "plugin_beside:Mine", {})
-    with plugins.offered(tmp_path):
-        found = plugins.find("protocols", "plugin_beside:Mine", {})
+    found = find(tmp_path, "plugin_beside:Mine")
     assert plugins.find("protocols", "plugin_beside:Mine", {}) is found

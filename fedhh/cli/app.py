@@ -31,8 +31,8 @@ from fedhh.cli.report import report
 from fedhh.cli.run import compare, longitudinal, pipeline, run, sweep
 from fedhh.cli.safe_text import LONGEST_LINE, safe_text
 from fedhh.cli.show import show
-from fedhh.cli.verbosity import is_verbose, log_from
-from fedhh.plugin_errors import PluginError, naming_plugins
+from fedhh.cli.verbosity import log_from
+from fedhh.plugins import without_exit
 from fedhh.system.stopping import stop_at_signals
 from fedhh.validation import InputError, RunFailedError
 from fedhh.version import __version__
@@ -107,7 +107,7 @@ def main(commands: typer.Typer = app) -> None:
             stream.reconfigure(errors="backslashreplace")
     log_from(logging.WARNING)
     try:
-        with naming_plugins():
+        with without_exit():
             status = commands(standalone_mode=False)
     except InputError as error:
         status = _complain(str(error))
@@ -122,8 +122,6 @@ def main(commands: typer.Typer = app) -> None:
     except Exception as error:
         if os.environ.get("FEDHH_TRACEBACK"):
             raise
-        if isinstance(error, PluginError):
-            sys.exit(_explain_plugin(error))
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             cure = _cure_of_a_full_disk(sys.argv[1:])
             sys.exit(_complain(f"{error.strerror}: {error.filename}; {cure}", status=1))
@@ -152,14 +150,6 @@ def _explain_usage(error: Any) -> int:
         error.show()
         return 2
     return _complain(f"{error.format_message()} See --help.")
-
-
-def _explain_plugin(error: PluginError) -> int:
-    if is_verbose():
-        for line in error.trace.splitlines():
-            _say(line)
-        return _complain(str(error), status=1)
-    return _complain(f"{error}; -v gives the traceback.", status=1)
 
 
 def _complain(message: str, *, status: int = 2) -> int:

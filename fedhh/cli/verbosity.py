@@ -34,11 +34,6 @@ def log_from(level: int) -> None:
     others.setLevel(logging.ERROR if level > logging.INFO else logging.WARNING)
 
 
-def is_verbose() -> bool:
-    """Return whether `-v` was given."""
-    return logging.getLogger(_LOGGER).level == logging.INFO
-
-
 def hear_quiet(context: typer.Context, value: bool) -> bool:
     """Return whether quiet is asked for, here or of a command above."""
     return _hear(context, _QUIET, value, _VERBOSE, logging.ERROR)

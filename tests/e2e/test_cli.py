@@ -46,7 +46,7 @@ def test_a_run_leaves_what_the_documentation_promises_and_a_second_never_touches
     assert {p: p.read_bytes() for p in mine.iterdir()} == before
 
 
-WAITING = (*SMALL, "--set", f"protocol.oracle={ORACLE}")
+WAITING = (*SMALL, "--trust", "--set", f"protocol.oracle={ORACLE}")
 
 
 # The other signals are tested on Ray, in test_stopping.py, and in a baseline, in test_compare.py.

@@ -71,7 +71,7 @@ def test_a_baseline_is_a_run_of_its_own_and_a_runs_config_gives_both_again(tmp_p
 @pytest.mark.usefixtures("own_modules")
 def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     go = write_waiting(tmp_path, "stopped/baseline")
-    both = (*BASE, *compared_with("baseline", SERVER))
+    both = (*BASE, "--trust", *compared_with("baseline", SERVER))
     process = start(*both, "--out", "stopped", cwd=tmp_path)
     wait_until((tmp_path / "stopped" / "baseline").exists, process)
     process.send_signal(signal.SIGTERM)

@@ -24,7 +24,7 @@ MESSAGE = "Interrupted; what is finished is kept.\n"
 def test_a_stopped_run_on_ray_leaves_a_log_and_no_process(tmp_path, command, stop):
     go = write_waiting(tmp_path, "mine/log/0.npz")
     process = start(
-        *SMALL, "--set", f"protocol.oracle={ORACLE}", "--workers", "1",
+        *SMALL, "--set", f"protocol.oracle={ORACLE}", "--trust", "--workers", "1",
         "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
     logged = tmp_path / "mine" / "log" / "0.npz"

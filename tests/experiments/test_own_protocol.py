@@ -15,6 +15,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests.experiments.config.test_population_plugins import MODULE as POPULATION
 from tests.fuzz.work import RUN, call
+from tests.own_modules import own_modules
 
 MODULE = '''
 from dataclasses import dataclass
@@ -92,20 +93,22 @@ def test_a_rule_that_keeps_more_than_its_bound_ends_without_a_result(folder, cap
     (folder / "own_above_z.py").write_text(MODULE.replace(bound, ""))
     settings = ["--set", "protocol.eta_max=1", "--out", "refused"]
     with pytest.raises(InputError, match="Expected a domain of 40 to 40 values in pass 1, layer 2"):
-        call("run", "--config", "mine.toml", *settings)
+        call("run", "--trust", "--config", "mine.toml", *settings)
     assert not (folder / "refused" / "result.json").exists()
 
 
 @pytest.mark.slow(
-    "tests/experiments/test_received_directory.py::test_code_outside_the_current_directory_or_of_others_is_asked_about"
+    "tests/experiments/test_received_directory.py::test_code_next_to_a_configuration_is_asked_about_wherever_it_stands"
 )
 def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(folder):
-    call("run", "--config", "mine.toml", "--out", "first")
+    with own_modules(trusted=False):
+        call("run", "--trust", "--config", "mine.toml", "--out", "first")
     (folder / "own_above_z.py").unlink()
     again = ("run", "--config", "first/config.toml", "--out", "second")
-    with pytest.raises(InputError, match=r"first/own_above_z\.py would be imported.*--trust"):
-        call(*again)
-    call(*again, "--trust")
+    with own_modules(trusted=False):
+        with pytest.raises(InputError, match=r"first/own_above_z\.py would be imported.*--trust"):
+            call(*again)
+        call(*again, "--trust")
     first, second = (
         (folder / name / "discoveries.csv").read_bytes() for name in ("first", "second")
     )
@@ -116,7 +119,7 @@ def test_it_runs_from_the_command_line_and_its_directory_alone_gives_it_again(fo
 @pytest.mark.slow("::test_it_keeps_what_its_rule_says_and_checks_its_settings")
 def test_it_is_swept_over_its_own_setting_and_compared(folder):
     (folder / "sweep.toml").write_text(SWEPT)
-    call("sweep", "sweep.toml", "--out", "swept")
+    call("sweep", "--trust", "sweep.toml", "--out", "swept")
     swept = pd.read_parquet(folder / "swept" / "results.parquet")
     assert swept["protocol.z"].tolist() == [2.0, 4.0]
     assert (swept["status"] == "done").all()
@@ -124,7 +127,7 @@ def test_it_is_swept_over_its_own_setting_and_compared(folder):
     protocols = f'[sweep.protocols.own]\nname = "{NAME}"\n[sweep.protocols.theirs]\nname = "sfp"\n'
     (folder / "compare.toml").write_text(CONFIG + protocols)
     one_item = ("--set", "protocol.max_items=1")
-    call("compare", "--config", "compare.toml", *one_item, "--out", "compared")
+    call("compare", "--trust", "--config", "compare.toml", *one_item, "--out", "compared")
     compared = pd.read_parquet(folder / "compared" / "results.parquet")
     assert (compared["status"] == "done").all()
     assert compared["protocol"].tolist() == ["own", "theirs"]
@@ -140,14 +143,14 @@ def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or
     drawn = 'source = "zipf"', "model = { vocabulary = 100, word_length = 3 }"
     text = CONFIG.replace(drawn[0], 'source = "theirs:Same"').replace(drawn[1], "")
     (folder / "both.toml").write_text(text)
-    own = ("run", "--config", "both.toml")
+    own = ("run", "--config", "both.toml", "--trust")
     call(*own, "--out", "here")
     call(*own, "--workers", "1", "--out", "there")
     for name in ("discoveries.csv", "layers.parquet"):
         assert (folder / "here" / name).read_bytes() == (folder / "there" / name).read_bytes()
     (folder / "sweep.toml").write_text(SWEPT)
-    call("sweep", "sweep.toml", "--out", "one")
-    call("sweep", "sweep.toml", "--workers", "1", "--out", "two")
+    call("sweep", "--trust", "sweep.toml", "--out", "one")
+    call("sweep", "--trust", "sweep.toml", "--workers", "1", "--out", "two")
     one, two = ((folder / name / "results.csv").read_bytes() for name in ("one", "two"))
     assert one == two
 
@@ -157,10 +160,10 @@ def test_on_ray_it_and_an_own_population_give_the_same_bits_shared_by_clients_or
 )
 def test_a_changed_module_is_not_mixed_into_a_sweep(folder):
     (folder / "sweep.toml").write_text(SWEPT)
-    call("sweep", "sweep.toml", "--out", "one")
+    call("sweep", "--trust", "sweep.toml", "--out", "one")
     (folder / "own_above_z.py").write_text(MODULE + "# changed\n")
     with pytest.raises(InputError, match=r"differs in: modules"):
-        call("sweep", "sweep.toml", "--out", "one", "--resume")
+        call("sweep", "--trust", "sweep.toml", "--out", "one", "--resume")
 
 
 def test_the_current_folder_serves_without_a_config(folder):

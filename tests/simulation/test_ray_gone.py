@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 SMALL = (
-    "run", "--preset", "small", "--set", "population.clients=20000",
+    "run", "--preset", "small", "--trust", "--set", "population.clients=20000",
     "--set", f"protocol.oracle={ORACLE}",
 )  # fmt: skip
 FILES = ("discoveries.csv", "candidates.parquet", "layers.parquet")

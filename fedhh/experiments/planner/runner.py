@@ -13,7 +13,7 @@ from fedhh.experiments.planner.trial import Outcome, Trial, confirmed, run_trial
 from fedhh.experiments.run.workers import choose_workers
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep.execution import fits_with_others
-from fedhh.plugin_errors import naming_plugins
+from fedhh.plugins import without_exit
 from fedhh.validation import InputError
 
 
@@ -117,7 +117,7 @@ class Runner:
 def _tried(function: Callable[..., Any], config: Config, goal: Goal, population: Population) -> Any:
     """Return what a function makes of a configuration; what it refuses is handed back."""
     try:
-        with naming_plugins():
+        with without_exit():
             return function(config, goal, population)
     except InputError as refusal:
         return refusal

@@ -55,7 +55,7 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
 
 def resumed_config(directory: Path) -> Config:
     """Return the configuration of the run that a directory holds."""
-    with plugins.offered(directory, is_result=True):
+    with plugins.offered(directory):
         return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 

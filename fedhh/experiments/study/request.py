@@ -55,7 +55,7 @@ class Request:
     def offering(self) -> AbstractContextManager[None]:
         """Return the time in which modules next to what it names may be named; see `plugins`."""
         if self.is_stored and self.out is not None:
-            return plugins.offered(self.out, is_result=True)
+            return plugins.offered(self.out)
         return plugins.offered(Path() if self.file is None else self.file.parent)
 
     @property

@@ -17,7 +17,7 @@ from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import DONE, FAILED, AnyCell, Record
-from fedhh.plugin_errors import PluginError, naming_plugins
+from fedhh.plugins import without_exit
 from fedhh.simulation.engine import attempt
 from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, printable
@@ -114,7 +114,7 @@ def draw(make: Callable[[], Population]) -> Drawn:
     started = time.perf_counter()
     population, error = None, ""
     try:
-        with naming_plugins():
+        with without_exit():
             population = make()
     except Exception as problem:  # Recorded with every cell of this population.
         error = str(problem) if isinstance(problem, InputError) else _one_line(problem)
@@ -141,7 +141,7 @@ def record_of(
     timings: dict[str, float] = {}
     error = drawn.error
     try:
-        with naming_plugins():
+        with without_exit():
             if isinstance(outcome, BaseException):
                 raise outcome
             if outcome is not None:
@@ -254,6 +254,4 @@ def _lost(error: Exception) -> Record:
 
 
 def _one_line(error: Exception) -> str:
-    if isinstance(error, PluginError):
-        return str(error)
     return " ".join(f"{type(error).__name__}: {error}".split())

@@ -14,7 +14,7 @@ from typing import Any
 
 import ray
 
-from fedhh.plugin_errors import naming_plugins
+from fedhh.plugins import without_exit
 from fedhh.questions.answer import Answer
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
 from fedhh.simulation.ray.server import start_server
@@ -46,7 +46,7 @@ class Client:
         """Return a worker's answers for some blocks of a broadcast's cohort."""
         held, asked = self._fetch("worker", worker), self._fetch("broadcast", broadcast)
         # A plug-in that exits would end the actor, and each of those in its place.
-        with naming_plugins():
+        with without_exit():
             answers: list[Answer] = held.answer(asked, blocks)
         return answers
 

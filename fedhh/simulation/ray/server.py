@@ -15,8 +15,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from fedhh.plugin_errors import naming_plugins
-from fedhh.plugins import Carried
+from fedhh.plugins import Carried, without_exit
 from fedhh.simulation.engine import Ended, Round, Walk, together
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.log import LoggedRound
@@ -46,7 +45,7 @@ class Server:
         for number, walk in enumerate(walks):
             walk.begin(heard[number], partial(self._tell, number))
         # A plug-in that exits would end the actor, and each of those in its place.
-        with naming_plugins():
+        with without_exit():
             for each in together(walks, executor):
                 yield Carried((self.asked(), each))
 

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import ray
 from ray.exceptions import RayError
 
-from fedhh.plugin_errors import naming_plugins
-from fedhh.plugins import Carried
+from fedhh.plugins import Carried, without_exit
 from fedhh.simulation.ray.connection import all_cores, free_cores, start_ray, stop_ray
 from fedhh.simulation.ray.watch import MOST_FAILURES, RayWatch, failure_of, stored, watch_ray
 from fedhh.validation import RunFailedError, require_at_least
@@ -170,5 +169,5 @@ def _require_cores() -> int:
 
 def _call(function: Callable[..., _Result], *arguments: Any) -> _Result:
     """Call a function; a plug-in that exits would end the worker."""
-    with naming_plugins():
+    with without_exit():
         return function(*arguments)

@@ -23,7 +23,6 @@ from ray.exceptions import (
     RayError,
 )
 
-from fedhh.plugin_errors import PluginError
 from fedhh.plugins import Carried
 from fedhh.validation import InputError, RunFailedError
 
@@ -57,7 +56,7 @@ def failure_of(error: RayError) -> Exception:
             "Ray's --temp-dir): free some, start Ray with more --object-store-memory, use fewer "
             f"--workers, or prepare the clients, which keeps them out of the store. {_KEPT}."
         )
-    if not isinstance(cause, PluginError) and (missing := _MISSING.search(str(error))):
+    if missing := _MISSING.search(str(error)):
         return InputError(
             f"A Ray worker cannot import the module {missing[1]!r}, which is there in this "
             "process; install it on every node, or put it next to the config."

@@ -314,7 +314,7 @@ protocol.sampler = ["greedy", "random"]
 def test_a_killed_sweep_resumes_to_the_same_bytes(tmp_path, command):
     (tmp_path / "mine.toml").write_text(MINE)
     go = write_waiting(tmp_path, "killed/cells/[!.]*.json", count=2)
-    killed = start("sweep", "mine.toml", "--out", "killed", cwd=tmp_path)
+    killed = start("sweep", "mine.toml", "--trust", "--out", "killed", cwd=tmp_path)
     cells = tmp_path / "killed" / "cells"
     wait_until(lambda: len(list(cells.glob("[!.]*.json"))) >= 2, killed)
     killed.kill()
