@@ -65,7 +65,7 @@ def test_the_protocol_of_the_tutorial_refuses_settings_that_mean_nothing():
     ]
     exec(compile(text.partition("\n\n\nmine = ")[0], "page", "exec", dont_inherit=True), names)
     made: type[fedhh.LdpTrieHH] = names["StopsAtNoise"]  # type: ignore[assignment]
-    assert made().least_z == 1.7  # type: ignore[attr-defined]
+    assert made().least_z == 1.8  # type: ignore[attr-defined]
     for bad in (math.nan, 0.0, -1.0):
         with pytest.raises(fedhh.InputError, match="least_z"):
             made(least_z=bad)  # type: ignore[call-arg]

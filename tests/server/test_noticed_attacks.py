@@ -36,7 +36,7 @@ ATTACKED = 4
 def exceeding(protocol, population, fake_votes):
     """Return how many prefixes exceed their parents in each layer, with votes added to tallies."""
     protocol = protocol.settle(num_clients=population.num_clients, seed=0)
-    executor = InProcessExecutor(ClientWorker(population, seed=1))
+    executor = InProcessExecutor(ClientWorker(population, seed=2))
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
         aggregate = answered(executor, question).aggregate
@@ -88,7 +88,7 @@ def test_votes_that_the_layer_before_did_not_see_are_noticed(population, protoco
 
 def test_shares_are_those_of_the_tries_last_level(population):
     protocol = PROTOCOLS[0].settle(num_clients=population.num_clients, seed=0)
-    executor = InProcessExecutor(ClientWorker(population, seed=1))
+    executor = InProcessExecutor(ClientWorker(population, seed=2))
     state = protocol.initialize()
     question = protocol.next_question(state)
     aggregate = answered(executor, question).aggregate
