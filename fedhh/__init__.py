@@ -11,14 +11,10 @@ Besides the names of this module, these modules are public, for those who add to
 of it; everything else may change in any release:
 
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
-* `fedhh.accounting.inference`: what a curious server infers from reports, next to what is allowed
 * `fedhh.longitudinal.ledger`: privacy loss of a device per day and over all days
 * `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
 * `fedhh.longitudinal.memoization`: answers drawn once, and what their observer learns
-* `fedhh.longitudinal.audit`: lower bounds on what devices gave away over their days
-* `fedhh.longitudinal.audit.answer_audit`: lower bounds from a device's answers over its days
-* `fedhh.longitudinal.pipeline.audits`: the same of a pipeline's devices and of logs
-* `fedhh.experiments.run.audit_verdict`: a lower bound from a randomizer's reports
+* `fedhh.audit`: claims against samples, of reports, of devices over their days, of memoized answers
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.oracles.compare`: noise, size and work of all oracles, and which to use
 * `fedhh.oracles.attack`: what fake devices gain by the reports that an oracle's `craft` makes

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedhh.accounting import AuditResult, Guarantee, audit_epsilon
+from fedhh.accounting import Guarantee
+from fedhh.audit import EpsilonDelta, Finding, audit
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
@@ -27,7 +28,7 @@ class AuditedRun:
         decided: Its first round that drops a candidate.
     """
 
-    found: AuditResult
+    found: Finding
     claims: tuple[Guarantee, ...]
     decided: Round
 
@@ -67,11 +68,12 @@ def audit_run(
             _first_that_decides(protocol, neighbor, each).aggregate.tally for each in own_seeds
         )
         samples.append([float(tally[first] - tally[second]) for tally in tallies])
+    claim = EpsilonDelta(epsilon=0.0, delta=delta)
     report = privacy_of_run(
         protocol, list(pilot.state.history), num_clients=population.num_clients, delta=delta
     )
     return AuditedRun(
-        found=audit_epsilon(samples[0], samples[1], delta=delta, confidence=confidence),
+        found=audit(samples[0], samples[1], claim, confidence=confidence),
         claims=tuple(
             each for each in report.guarantees if (each.unit, each.trust) == ("item", "central")
         ),

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting import AuditResult, audit_epsilon
-from fedhh.accounting.guess_audit import audit_guesses
-from fedhh.accounting.report_scores import ShownReports
+from fedhh.audit import EpsilonDelta, Finding, audit, audit_guesses
 from fedhh.clients.populations.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
@@ -147,22 +145,21 @@ class _OneHolder(Population):
 
 def audit_votes(
     spec: OracleSpec, *, domain_size: int, num_samples: int, confidence: float, seed: int
-) -> AuditResult:
+) -> Finding:
     """Return a lower bound on the local epsilon of one report, from its tally by a worker."""
     places = list(range(min(3, domain_size)))
     layers = _votes_of_each(spec, domain_size=domain_size, num_reports=1, places=places, seed=seed)
 
     def shows(
         held: npt.NDArray[np.int64], among: Sequence[int], *, rng: np.random.Generator
-    ) -> ShownReports:
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         tallies = np.stack([layers[place].tally() for place in held])
-        given = tallies[:, layers[0].values[list(among)]].astype(np.float64)
-        return ShownReports.of(given, tallies)
+        return tallies, tallies[:, layers[0].values[list(among)]].astype(np.float64)
 
     return audit_guesses(
         shows,
         [places],
-        given="votes for the value",
+        EpsilonDelta(epsilon=spec.epsilon),
         num_reports=num_samples,
         rng=generator(seed, Stream.SAMPLING),
         confidence=confidence,
@@ -178,7 +175,7 @@ def audit_layer(
     delta: float,
     confidence: float,
     seed: int,
-) -> AuditResult:
+) -> Finding:
     """Return a lower bound on the central epsilon of a layer's votes, one contribution swapped.
 
     The statistic is the difference of the two values' votes, which is all that the swap can show in
@@ -188,7 +185,8 @@ def audit_layer(
         spec, domain_size=domain_size, num_reports=num_reports, places=(0, 1), seed=seed
     )
     first, second = (each.differences(num_runs) for each in votes)
-    return audit_epsilon(first, second, delta=delta, confidence=confidence)
+    claim = EpsilonDelta(epsilon=0.0, delta=delta)
+    return audit(first, second, claim, confidence=confidence)
 
 
 def _votes_of_each(

@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import attacks
 import pytest
 
 from fedhh.server.registry import PROTOCOLS, protocol_class
@@ -39,24 +40,35 @@ QUOTED = [each for page in PAGES for each in shown(page)]
 
 
 def cases() -> list[object]:
-    """Return all quoted commands; guarantees of users take seconds each."""
+    """Return all quoted commands; guarantees of users and attacks take seconds each."""
     return [
-        pytest.param(line, quoted, id=line, marks=[pytest.mark.slow] if "user" in line else [])
+        pytest.param(
+            line,
+            quoted,
+            id=line,
+            marks=[pytest.mark.slow] if "user" in line or "attacks.py" in line else [],
+        )
         for line, quoted in QUOTED
     ]
 
 
 @pytest.mark.parametrize(("line", "quoted"), thinned(cases()))
 def test_numbers_of_a_page_are_what_the_command_prints(
-    line: str, quoted: list[str], command, monkeypatch
+    line: str, quoted: list[str], command, monkeypatch, capfd
 ):
     monkeypatch.setenv("COLUMNS", "100")
     program, *words = shlex.split(line)
-    assert program == "fedhh"
     assert quoted
-    done = command(*words)
-    assert done.returncode == 0, done.stderr
-    printed = [" ".join(each.split()) for each in done.stdout.splitlines()]
+    if program == "python":
+        assert words.pop(0) == "examples/privacy-attacks/attacks.py"
+        assert attacks.main(words) == 0
+        output = capfd.readouterr().out
+    else:
+        assert program == "fedhh"
+        done = command(*words)
+        assert done.returncode == 0, done.stderr
+        output = done.stdout
+    printed = [" ".join(each.split()) for each in output.splitlines()]
     for each in quoted:
         start = " ".join(each.split())
         assert any(other.startswith(start) for other in printed), each

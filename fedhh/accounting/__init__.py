@@ -14,7 +14,6 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
   `triehh_parameters`, `triehh_epsilon`
 * who tells the server what: `Collusion`
 * what no central mechanism does better: `missing_mass_lower_bound`, `largest_release_chances`
-* lower bounds from samples: `audit_oracle`, `audit_epsilon`
 * events of dp-accounting: the module `fedhh.accounting.dp_event`, which loads it
 
 What a device loses over days and years is the subject of `fedhh.longitudinal`.
@@ -37,9 +36,7 @@ from fedhh.accounting.bounds.selection import (
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.collusion import Collusion
-from fedhh.accounting.empirical_epsilon import AuditResult, audit_epsilon, clopper_pearson
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
-from fedhh.accounting.guess_audit import audit_oracle
 from fedhh.accounting.missing_mass import largest_release_chances, missing_mass_lower_bound
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
@@ -58,7 +55,6 @@ from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_le
 __all__ = [
     "BOUNDS",
     "AnonymityGuarantee",
-    "AuditResult",
     "Blanket",
     "Clones",
     "Clones2023",
@@ -83,10 +79,7 @@ __all__ = [
     "account_shuffle",
     "account_user",
     "anonymity",
-    "audit_epsilon",
-    "audit_oracle",
     "clients_of_plan",
-    "clopper_pearson",
     "closed_form_epsilon",
     "composed_epsilon",
     "disjoint_epsilon",

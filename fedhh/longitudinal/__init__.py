@@ -3,7 +3,6 @@
 * what a device loses per day and in total, under caps: `fedhh.longitudinal.ledger`
 * memoization (permanent randomized responses), and what an observer of all its reports learns:
   `fedhh.longitudinal.memoization`
-* lower bounds on a device's privacy loss from samples: `fedhh.longitudinal.audit`
 * devices that send, servers that publish, day by day: `fedhh.longitudinal.pipeline`
 * runs repeated on a population with time: `fedhh.longitudinal.repeated`
 """

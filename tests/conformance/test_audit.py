@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.accounting import audit_oracle
+from fedhh.audit import audit_oracle
 from fedhh.oracles import FrequencyOracle
 from tests.conformance.test_oracles import CASES, small_oracle
 from tests.thinned import thinned
@@ -42,16 +42,14 @@ def test_the_audited_epsilon_is_at_most_the_stated_one_and_close_to_it(case):
     value, other = most_different_values(oracle)
     found = audit_oracle(
         oracle,
-        num_samples=240_000,
+        num_samples=320_000,
         rng=np.random.default_rng(24),
         values=(value, other),
         confidence=1 - 1e-9,
     )
-    assert found.epsilon <= epsilon
+    assert found.at_least <= epsilon
     if name == "none":
-        assert found.estimate == math.inf
-        assert found.epsilon > 8
+        assert found.at_least > 8
     else:
         # The bound is at a confidence of 1 - 1e-9, so it may lie further below.
-        assert found.estimate == pytest.approx(epsilon, rel=0.1)
-        assert found.epsilon >= 0.85 * epsilon
+        assert found.at_least >= 0.85 * epsilon

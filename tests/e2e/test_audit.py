@@ -1,4 +1,4 @@
-"""`fedhh audit randomizer`, `chosen-trie`, `pool-inference`: what they print and find."""
+"""`fedhh audit randomizer`: what it prints and finds."""
 
 from __future__ import annotations
 
@@ -15,50 +15,15 @@ def test_an_audit_of_a_report_stands_next_to_the_stated_epsilon(answer):
         "audit", "randomizer", "--oracle", "ss", "--local-epsilon", "2", "--domain-size", "20",
         "--samples", "10000",
     )  # fmt: skip
-    assert 1.5 < found["at_least"] <= found["claimed"] == 2 < found["largest_detectable"]
-    assert found["audited"] == "one report of ss"
+    (finding,) = found["findings"]
+    assert 1.5 < finding["at_least"] <= finding["claimed"] == 2 < finding["detects_from"] < 2.5
+    assert (found["audited"], found["unit"]) == ("one report of ss", "item")
     assert found["confidence"] == 0.999
     assert found["verdict"] == "consistent"
 
 
 @pytest.mark.slow(
-    "tests/accounting/inference/test_chosen_trie.py::test_twice_the_stated_epsilon_is_refuted"
-)
-def test_a_server_that_chooses_the_trie_keeps_to_what_is_stated(answer, fedhh):
-    words = ("audit", "chosen-trie", "--local-epsilon", "2", "--domain-size", "3", "--rounds", "2")
-    found = answer(*words, "--clients", "4000")
-    assert (found["words"], found["verdict"]) == (2, "consistent")
-    assert [each["reports"] for each in found["successes"]] == [1, 2] * 3
-    for each in found["successes"]:
-        assert each["simulated_at_least"] <= each["success"] <= each["allowed"]
-        assert each["stated_epsilon"] == 2 * each["reports"]
-    assert answer(*words, "--clients", "4000") == found
-    code, out, err = fedhh(*words, "--stated-epsilon", "1")
-    assert (code, err) == (1, "")
-    assert "verdict: refuted at confidence 0.999" in out
-
-
-@pytest.mark.slow(
-    "tests/accounting/inference/test_pool_inference.py::test_simulated_guesses_follow_the_exact_chance"
-)
-def test_many_reports_of_one_device_tell_its_pool(answer, fedhh):
-    words = ("audit", "pool-inference", "--pools", "2", "--pool-size", "3", "--clients", "500")
-    found = answer(*words, "--reports", "20", "--reports", "1")
-    one, twenty = found["successes"]
-    assert (one["reports"], twenty["reports"]) == (1, 20)
-    assert one["simulated"] < twenty["simulated"] <= twenty["allowed"]
-    assert twenty["simulated"] > 0.9
-    assert (found["polarization"], found["verdict"]) == (0.9, "consistent")
-    code, out, err = fedhh(*words, "--format", "csv", "--reports", "1", "--seed", "3")
-    assert (code, err) == (0, "")
-    assert out.startswith("attack,reports,hypotheses")
-    code, _, err = fedhh(*words, "--domain-size", "5")
-    assert code == 2
-    assert "domain_size=5" in err
-
-
-@pytest.mark.slow(
-    "tests/experiments/run/test_audit_verdict.py::test_a_randomizer_of_a_larger_epsilon_is_refuted"
+    "tests/audit/test_randomizer.py::test_a_randomizer_of_a_larger_epsilon_is_refuted"
 )
 def test_a_randomizer_that_understates_its_epsilon_is_refuted(fedhh, monkeypatch):
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:KeepsItsValueTooOften")

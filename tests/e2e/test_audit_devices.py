@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.longitudinal.pipeline import audits
-from tests.longitudinal.faulty_devices import RefilledTwice
+from fedhh.audit import pipelines
+from tests.faulty_devices import RefilledTwice
 from tests.thinned import thinned
 
 EMOJI = ("--use-case", "emoji=4:1")
@@ -34,9 +34,7 @@ def found(command, *words: str) -> tuple[int, dict]:
     return code, json.loads(out)
 
 
-@pytest.mark.slow(
-    "tests/longitudinal/test_whole_audits.py::test_devices_of_a_pipeline_keep_to_their_caps"
-)
+@pytest.mark.slow("tests/audit/test_verdicts.py::test_devices_of_a_pipeline_keep_to_their_caps")
 def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (0, "consistent")
@@ -46,38 +44,35 @@ def test_devices_of_a_pipeline_are_consistent_with_their_caps(device):
         4,
         16.0,
     )
-    day, lifetime = result["shown"]
-    assert (day["stated_answers"], lifetime["stated_answers"]) == (1, 4)
-    assert (day["stated_loss"], lifetime["stated_loss"]) == (4.0, 16.0)
-    assert day["at_least_answers"] == 1
-    assert 3 <= lifetime["at_least_answers"] <= 4 < lifetime["detects_from"]
-    assert lifetime["at_least"] < lifetime["claimed"] == pytest.approx(4.0)
+    day, lifetime = result["findings"]
+    assert (day["claimed"], lifetime["claimed"]) == (1, 4)
+    assert day["at_least"] == 1
+    assert 3 <= lifetime["at_least"] <= 4 < lifetime["detects_from"]
+    assert lifetime["epsilon_at_least"] < lifetime["epsilon_claimed"] == pytest.approx(4.0)
     code, table, _ = device(*EMOJI, *QUICK)
     assert code == 0
     assert "verdict: consistent" in table
 
 
 @pytest.mark.slow(
-    "tests/longitudinal/test_longitudinal_audit.py::test_few_reports_alone_refute_who_does_not_do_what_is_stated"
+    "tests/audit/test_device_histories.py::test_few_reports_alone_refute_who_does_not_do_what_is_stated"
 )
 def test_a_cap_that_is_refilled_twice_ends_with_exit_code_1(device, monkeypatch):
     def broken(*, cap, **more):
         return honest(cap=RefilledTwice.of(cap), **more)
 
-    honest = audits.PipelineDevices
-    monkeypatch.setattr(audits, "PipelineDevices", broken)
+    honest = pipelines.PipelineDevices
+    monkeypatch.setattr(pipelines, "PipelineDevices", broken)
     code, result = found(device, *EMOJI, *QUICK)
     assert (code, result["verdict"]) == (1, "refuted")
     assert result["sent"][0]["first"]["sent"] == 2
-    assert [part["verdict"] for part in result["shown"]] == ["refuted", "refuted"]
+    assert [part["verdict"] for part in result["findings"]] == ["refuted", "refuted"]
     code, table, _ = device(*EMOJI, *QUICK)
     assert code == 1
     assert "sent 2 in 1 day, stated at most 1 (loss 8, stated 4)" in table
 
 
-@pytest.mark.slow(
-    "tests/longitudinal/test_whole_audits.py::test_the_rules_of_a_pipeline_say_how_records_wait"
-)
+@pytest.mark.slow("tests/audit/test_verdicts.py::test_the_rules_of_a_pipeline_say_how_records_wait")
 def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(
@@ -97,24 +92,24 @@ def test_the_rules_of_a_pipeline_are_those_of_its_file(device, tmp_path):
 
 
 @pytest.mark.slow(
-    "tests/longitudinal/test_whole_audits.py::test_a_memoized_answer_is_consistent_and_its_control_is_not"
+    "tests/audit/test_verdicts.py::test_a_memoized_answer_is_consistent_and_its_control_is_not"
 )
 def test_a_memoized_answer_is_held_against_its_permanent_bits(device):
     words = ("--answer", "one-bit-mean", "--local-epsilon", "1", "--days", "10")
     code, result = found(device, *words)
     assert code == 0
-    always, in_turn = result["shown"]
-    assert (always["stated_answers"], in_turn["stated_answers"]) == (1, 2)
-    assert 0.7 < always["at_least"] < 1.0
+    always, in_turn = result["findings"]
+    assert (always["claimed"], in_turn["claimed"]) == (1, 2)
+    assert 0.7 < always["epsilon_at_least"] < 1.0
     assert always["control"]["verdict"] == in_turn["control"]["verdict"] == "refuted"
     assert "drawn again every day, it would be detected" in device(*words)[1]
     few = device(*words[:-1], "2", "--devices", "500")[1]
     assert "drawn again every day, it would not be detected" in few
     one_day = ("--answer", "rappor", "--local-epsilon", "2", "--days", "1", "--devices", "2000")
-    assert len(found(device, *one_day, "--bits", "16")[1]["shown"]) == 1
+    assert len(found(device, *one_day, "--bits", "16")[1]["findings"]) == 1
 
 
-@pytest.mark.slow("tests/longitudinal/test_whole_audits.py::test_a_log_is_held_against_caps")
+@pytest.mark.slow("tests/audit/test_verdicts.py::test_a_log_is_held_against_caps")
 def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     sent = tmp_path / "log.csv"
     sent.write_text(LOG)
@@ -125,7 +120,7 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     assert emoji["first"] == emoji["worst"]
     assert emoji["first"]["device"] == "a"
     assert (emoji["first"]["loss"], emoji["first"]["stated_loss"]) == (8.0, 4.0)
-    assert (result["num_devices"], result["num_days"], result["shown"]) == (2, 21, [])
+    assert (result["num_devices"], result["num_days"], result["findings"]) == (2, 21, [])
     # What was saved up may be sent at once, where that is stated.
     own = ("--use-case", "emoji=1:2:unlimited", "--use-case", "health=2:2/7")
     assert found(log, str(sent), *own)[0] == 0
@@ -148,7 +143,7 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
 
 
 @pytest.mark.slow(
-    "tests/longitudinal/test_longitudinal_audit.py::test_more_answers_than_stated_are_seen_from_where_the_audit_says"
+    "tests/audit/test_audit.py::test_more_answers_than_stated_are_seen_from_where_the_audit_says"
 )
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
@@ -159,7 +154,7 @@ def test_an_audit_says_what_it_cannot_refute(device):
     large = device(*words)[1]
     assert "no number of permanent bits, however large" in large
     assert "or a smaller --local-epsilon." in large
-    assert found(device, *words)[1]["shown"][0]["detects_from"] is None
+    assert found(device, *words)[1]["findings"][0]["detects_from"] is None
 
 
 def test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances(device):

@@ -27,7 +27,7 @@ WORK = (
     "fedhh.experiments.sweep.sweep.sweep",
     "fedhh.experiments.sweep.study.run_sweep",
     "fedhh.longitudinal.repeated.study.build_over_time",
-    "fedhh.longitudinal.pipeline.audits.audit_devices",
+    "fedhh.audit.audit_devices",
     "fedhh.longitudinal.pipeline.study.build_use_cases",
     "fedhh.experiments.planner.planner.build_population",
 )

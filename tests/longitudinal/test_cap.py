@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit import replay_cap
+from fedhh.audit import replay_cap
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError
 from tests.every import every

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit.answer_audit import stated_of_histories
+from fedhh.audit import stated_bits
 from fedhh.longitudinal.memoization import MemoizedDBitFlip, MemoizedOneBitMean
 from fedhh.longitudinal.memoization.daily import same_pattern
 from fedhh.validation import InputError
@@ -149,8 +149,8 @@ def test_numbers_are_covered_where_every_offset_rounds_them_alike():
 def test_nothing_is_stated_of_numbers_that_are_rounded_to_another_pattern():
     answer = MemoizedOneBitMean(epsilon=0.5, maximum=4.0)
     with pytest.raises(InputError, match="once they are rounded"):
-        stated_of_histories(answer, np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6))
-    stated = stated_of_histories(answer, np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6))
+        stated_bits(answer, np.resize([0.0, 1.0], 6), np.resize([0.0, 4.0], 6))
+    stated = stated_bits(answer, np.resize([0.0, 4.0], 6), np.resize([4.0, 0.0], 6))
     assert stated.epsilon == pytest.approx(1.0)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.accounting import audit_epsilon
 from fedhh.accounting.noisy_sums import WRAP_CHANCE, SecureSums, allowed_dropouts, least_modulus
+from fedhh.audit import EpsilonDelta, audit
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
@@ -329,7 +329,8 @@ def test_an_audit_of_votes_refutes_half_the_noise(name):
                 shown.append((first + one - second - other).astype(np.float64))
             else:
                 shown.append(1.0 * (first + one >= 1) + (second + other <= 0))
-        return audit_epsilon(shown[0], shown[1], delta=1e-3, confidence=1 - 1e-6).epsilon
+        claim = EpsilonDelta(epsilon=claimed, delta=1e-3)
+        return audit(shown[0], shown[1], claim, confidence=1 - 1e-6).at_least
 
     assert 0.3 < audited(settled.noise_std) <= claimed
     assert audited(settled.noise_std / 2) > claimed
@@ -341,4 +342,4 @@ def test_a_run_can_be_audited():
         protocol, small_population(400), num_runs=8, delta=1e-3, confidence=0.9, seed=2
     )
     (claimed,) = {each.epsilon for each in found.claims if each.best}
-    assert found.found.epsilon <= claimed <= 1
+    assert found.found.at_least <= claimed <= 1

@@ -6,12 +6,11 @@ import typer
 
 from fedhh.cli.audit.devices import device, log
 from fedhh.cli.audit.reports import randomizer
-from fedhh.cli.audit.servers import chosen_trie, pool_inference
 
 audit = typer.Typer(
     help="Lower bounds on epsilon from running code, next to what is claimed; a verdict.\n\n"
     "Example: fedhh audit randomizer --oracle ss --local-epsilon 2 --domain-size 20",
     no_args_is_help=True,
 )
-for command in (randomizer, device, log, chosen_trie, pool_inference):
+for command in (randomizer, device, log):
     audit.command()(command)

@@ -27,9 +27,9 @@ from fedhh.cli.options import FigureOption, Format, FormatOption
 from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
-    from fedhh.longitudinal.audit import LongitudinalVerdict
+    from fedhh.audit import Verdict
+    from fedhh.audit.pipelines import Waiting
     from fedhh.longitudinal.ledger import Rules
-    from fedhh.longitudinal.pipeline.audits import Waiting
 
 PipelineOption = Annotated[
     str | None,
@@ -76,9 +76,8 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
 
     Example: fedhh audit device --use-case emoji=4:1 --days 30
     """
-    from fedhh.longitudinal.audit import audit_budget_manager, audit_memo
+    from fedhh.audit import audit_budget_manager, audit_devices, audit_memo
     from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-    from fedhh.longitudinal.pipeline.audits import audit_devices
 
     if figure is not None and rules not in {None, "apple"}:
         raise InputError("Expected --figure only where reports are read: with simulated devices.")
@@ -99,7 +98,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
             seed=seed,
             **settings_given(answer, **settings),
         )
-        _finish(verdict, output_format, figure)
+        finish(verdict, output_format, figure)
         return
     for option in given(local_epsilon=local_epsilon, **settings):
         raise InputError(f"Expected {named(option)} only with --answer.")
@@ -112,7 +111,7 @@ def device(  # noqa: PLR0917 - typer makes these options, none is positional
         verdict = audit_budget_manager(rules, **sizes, seed=seed)
     else:
         verdict = audit_devices(stated, waiting=waiting, **sizes, confidence=confidence, seed=seed)
-    _finish(verdict, output_format, figure)
+    finish(verdict, output_format, figure)
 
 
 def log(
@@ -136,19 +135,19 @@ def log(
 
     Example: fedhh audit log sent.csv --use-case emoji=4:1
     """
-    from fedhh.longitudinal.pipeline.audits import audit_log
+    from fedhh.audit import audit_log
 
     stated, _ = _rules(rules, use_case or [], pipeline)
-    _finish(audit_log(stated, file), output_format)
+    finish(audit_log(stated, file), output_format)
 
 
 def _rules(
     rules: str | None, use_cases: list[str], pipeline: str | None, also: str = ""
 ) -> tuple[Rules, Waiting | None]:
     """Return what is stated of devices that send under caps, and how their records wait."""
+    from fedhh.audit.pipelines import rules_of_pipeline
     from fedhh.longitudinal.ledger import APPLE, rules_of_configuration
     from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-    from fedhh.longitudinal.pipeline.audits import rules_of_pipeline
 
     if sum((rules is not None, bool(use_cases), bool(pipeline))) != 1:
         raise InputError(f"Expected one of --rules, --use-case, --pipeline{also}.")
@@ -165,15 +164,14 @@ def _rules(
     return stated, None
 
 
-def _finish(verdict: LongitudinalVerdict, how: Format, figure: Path | None = None) -> None:
+def finish(verdict: Verdict, how: Format, figure: Path | None = None) -> None:
+    """Print a verdict; exit code 1 if it refutes."""
+    from fedhh.audit.report import audit_parts, plot_trade_offs
     from fedhh.cli.console import open_console
     from fedhh.cli.text_tables import print_result
-    from fedhh.longitudinal.report.account_tables import audit_parts
 
     if figure is not None:
-        from fedhh.longitudinal.report.account_figures import plot_trade_offs
-
-        plot_trade_offs(figure, verdict.shown)
+        plot_trade_offs(figure, verdict)
     console = open_console(width_unless_terminal=120)
     print_result(how, verdict.to_dict, audit_parts(verdict), console=console, figure=figure)
     if verdict.refuted:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
-from fedhh.accounting.empirical_epsilon import clopper_pearson
 from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, log_of_days
 from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, Public
 from fedhh.longitudinal.memoization.histories import (
@@ -127,7 +126,8 @@ class _Share:
 
     @classmethod
     def of(cls, hits: int, cases: int, *, confidence: float, **others: float) -> Self:
-        low, high = clopper_pearson(hits, cases, error=(1 - confidence) / 2)
+        interval = stats.binomtest(hits, cases).proportion_ci(confidence, method="exact")
+        low, high = (float(bound) for bound in interval)
         return cls(right=hits / cases, lower=low, upper=high, confidence=confidence, **others)
 
 

@@ -128,7 +128,6 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
         assert question is not None
         form = FragmentRecords(question=question)
         weights, words = _padded(weights, words, protocol)
-        charge = Charge(use_case=name, epsilon=sum(config.epsilons), reports=config.epsilons)
     else:
         kind = oracle_class(config.oracle)
         params = dict(config.params)
@@ -138,7 +137,6 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
         form = OracleRecords(spec=spec, domain_size=len(weights))
         # Made at once, so that wrong settings are refused before anything happens.
         _ = form.oracle, form.crosses_one_by_one
-        charge = Charge(use_case=name, epsilon=config.epsilons[0])
     device = DeviceUseCase(
         name=name,
         form=form,
@@ -147,7 +145,9 @@ def _use_case(name: str, config: UseCaseConfig, whole: PipelineConfig, seed: int
             mean=config.events_per_day, spread=config.events_spread, weights=weights, words=words
         ),
     )
-    return UseCase(name=name, config=config, device=device, protocol=protocol, charge=charge)
+    return UseCase(
+        name=name, config=config, device=device, protocol=protocol, charge=config.charge(name)
+    )
 
 
 def _sfp(config: UseCaseConfig, whole: PipelineConfig, seed: int) -> Sfp:

@@ -19,7 +19,7 @@ from fedhh.experiments.config.section import Section, one_of
 from fedhh.experiments.config.toml_file import literal
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
-from fedhh.longitudinal.ledger.cap import Cap
+from fedhh.longitudinal.ledger.cap import Cap, Charge
 from fedhh.oracles import oracle_class
 from fedhh.settings import Count
 from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean
@@ -129,6 +129,12 @@ class UseCaseConfig(Section):
     def epsilons(self) -> tuple[float, ...]:
         """Of each report that a record is made of."""
         return self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,)
+
+    def charge(self, use_case: str) -> Charge:
+        """Return what a record costs."""
+        parts = self.epsilons
+        reports = parts if len(parts) > 1 else ()
+        return Charge(use_case=use_case, epsilon=sum(parts), reports=reports)
 
 
 class DaysConfig(Section):

@@ -1,4 +1,4 @@
-"""Figures of ledgers, of memoized answers and of longitudinal audits."""
+"""Figures of ledgers and of memoized answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from fedhh.experiments.report.style import (
     write_one,
 )
 from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
-from fedhh.longitudinal.audit import Answers, ShownAnswers, TradeOff
 from fedhh.longitudinal.ledger import Curve
 from fedhh.longitudinal.ledger.statements import PLD, SUM
 from fedhh.longitudinal.memoization import HistoryEpsilon, ObservedDays, Observer
@@ -159,53 +158,3 @@ def _numbers(epsilons: Sequence[HistoryEpsilon | None]) -> list[float]:
         each.epsilon if each is not None and math.isfinite(each.epsilon) else math.nan
         for each in epsilons
     ]
-
-
-def plot_trade_offs(path: Path, panels: Sequence[ShownAnswers]) -> None:
-    """Draw how well two inputs were distinguished, and the trade-off that is stated.
-
-    All answers of a panel are of one epsilon.
-
-    Raises:
-        InputError: The file's name says no known format, or it cannot be written.
-    """
-    check_figure(path)
-    columns = min(len(panels), _MOST_COLUMNS)
-    rows = math.ceil(len(panels) / columns)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(3.9 * columns, 3.7 * rows), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            _draw_trade_off(axes, panel)
-        for axes in grid[len(panels) :]:
-            axes.set_axis_off()
-        write_one(figure, path)
-
-
-def _draw_trade_off(axes: Axes, panel: ShownAnswers) -> None:
-    stated = panel.found.stated
-    epsilon = stated.answers[0].epsilon
-    shares = np.linspace(0, 1, 801)
-    allowed = stated.power(shares)
-    axes.plot(shares, allowed, color=GREY, label=f"stated: {stated.num_answers} {panel.unit}")
-    axes.fill_between(shares, allowed, 1, color=GREY, alpha=0.15, linewidth=0)
-    for label, color, marker, found in (
-        ("seen", BLUE, "o", panel.found),
-        ("drawn again every day", VERMILION, "s", panel.control),
-    ):
-        if found is None or found.least_answers is None:
-            continue
-        least = TradeOff((Answers(epsilon=epsilon, times=found.least_answers),))
-        axes.plot(shares, least.power(shares), color=color, linestyle="--", linewidth=1)
-        axes.plot(
-            [found.false_alarm], [found.power], color=color, marker=marker, linestyle="none",
-            label=f"{label}: at least {found.least_answers}",
-        )  # fmt: skip
-    axes.set_xlabel("probability under one input, at most")
-    axes.set_ylabel("probability under its neighbor, at least")
-    for axis in (axes.xaxis, axes.yaxis):
-        in_percent(axis)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1.02)
-    axes.legend(fontsize=8, loc="lower right")
-    name_panel(axes, f"{panel.audited}\n{panel.unit} of epsilon {epsilon:.3g}", size=10)

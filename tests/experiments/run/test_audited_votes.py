@@ -52,9 +52,9 @@ def test_few_votes_of_one_report_have_the_randomizers_distribution(holds):
 
 def test_an_audit_of_few_votes_sees_what_messages_hide(monkeypatch):
     common = {"domain_size": 5, "num_samples": 500, "confidence": 1 - 1e-9, "seed": 2}
-    assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
+    assert audit_votes(SPEC, **common).at_least <= SPEC.epsilon
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
-    assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
+    assert audit_votes(SPEC, **common).at_least > SPEC.epsilon
 
 
 @pytest.mark.slow("::test_few_votes_of_one_report_have_the_randomizers_distribution")
@@ -95,6 +95,6 @@ def test_a_layer_has_one_holder_among_dummies():
 @pytest.mark.slow("::test_an_audit_of_few_votes_sees_what_messages_hide")
 def test_an_audit_of_votes_sees_what_messages_hide(monkeypatch):
     common = {"domain_size": 20, "num_samples": 8_000, "confidence": 1 - 1e-9, "seed": 2}
-    assert audit_votes(SPEC, **common).epsilon <= SPEC.epsilon
+    assert audit_votes(SPEC, **common).at_least <= SPEC.epsilon
     monkeypatch.setitem(ORACLES, "ss", "tests.wrong_oracles:TellsTheTruthInTallies")
-    assert audit_votes(SPEC, **common).epsilon > SPEC.epsilon
+    assert audit_votes(SPEC, **common).at_least > SPEC.epsilon

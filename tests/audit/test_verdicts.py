@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit import (
+from fedhh.audit import (
     audit_budget_manager,
     audit_device,
+    audit_devices,
+    audit_log,
     audit_memo,
-    replay_cap,
+    verdicts,
 )
+from fedhh.audit.pipelines import rules_of_pipeline
 from fedhh.longitudinal.ledger import APPLE, Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.pipeline import audits
-from fedhh.longitudinal.pipeline.audits import audit_devices, audit_log, rules_of_pipeline
+from fedhh.longitudinal.pipeline.build import build_use_cases
+from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
 
 EMOJI = Rules(charges=(Charge(use_case="emoji", epsilon=4.0),), caps={"emoji": Cap(amount=1)})
@@ -24,8 +28,9 @@ EMOJI = Rules(charges=(Charge(use_case="emoji", epsilon=4.0),), caps={"emoji": C
 def test_a_memoized_answer_is_consistent_and_its_control_is_not():
     found = audit_memo("one-bit-mean", local_epsilon=1.0, num_days=10)
     assert not found.refuted
-    assert [part.found.stated.num_answers for part in found.shown] == [1, 2]
-    assert all(part.control.refuted for part in found.shown)
+    assert [each.claim.times for each in found.findings.values()] == [1, 2]
+    assert found.controls.keys() == found.findings.keys()
+    assert all(each.refuted for each in found.controls.values())
     assert found.to_dict()["verdict"] == "consistent"
     with pytest.raises(InputError, match="memoized answer"):
         audit_memo("fresh", local_epsilon=1.0)
@@ -44,7 +49,7 @@ def test_devices_of_a_pipeline_keep_to_their_caps():
     found = audit_devices(EMOJI, num_days=3, num_devices=800)
     (sent,) = found.sent
     assert (found.refuted, sent.replay.most_in_lifetime, sent.most_in_lifetime) == (False, 3, 3)
-    assert [part.stated_loss for part in found.shown] == [4.0, 12.0]
+    assert [each.claim.level for each in found.findings.values()] == [1, 3]
 
 
 def test_records_of_both_levels_are_held_against_the_cap(monkeypatch):
@@ -52,10 +57,10 @@ def test_records_of_both_levels_are_held_against_the_cap(monkeypatch):
         found = audit_device(device, histories, **options)
         if histories.level == "user":
             return found
-        return replace(found, sent=replay_cap(device.cap, [5, 6, 6], [2, 1, 1]))
+        return replace(found, devices=np.array([5, 6, 6]), days=np.array([2, 1, 1]))
 
-    monkeypatch.setattr(audits, "audit_device", overspent_at_the_level_of_days)
-    found = audits.audit_devices(EMOJI, num_days=3, num_devices=800)
+    monkeypatch.setattr(verdicts, "audit_device", overspent_at_the_level_of_days)
+    found = audit_devices(EMOJI, num_days=3, num_devices=800)
     (sent,) = found.sent
     assert found.refuted
     assert (sent.replay.num_overspending, sent.replay.most_in_a_day) == (1, 2)
@@ -82,6 +87,16 @@ def test_the_rules_of_a_pipeline_say_how_records_wait():
     rules, waiting = rules_of_pipeline("pipeline-small")
     assert {charge.use_case for charge in rules.charges} == set(rules.caps)
     assert waiting.store_days >= 1
+
+
+def test_a_pipelines_charges_are_those_that_it_states_itself():
+    rules, _ = rules_of_pipeline("apple")
+    stated = {charge.use_case: charge.parts for charge in rules.charges}
+    assert stated["quicktype"] == (2.0, 6.0)
+    assert stated["emoji"] == (4.0,)
+    built = build_use_cases(load_pipeline("pipeline-small"))
+    charges = rules_of_pipeline("pipeline-small")[0].charges
+    assert [each.charge for each in built] == list(charges)
 
 
 @pytest.mark.parametrize(

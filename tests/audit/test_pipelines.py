@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit import (
+from fedhh.audit import (
     audit_device,
     neighboring_histories,
     replay_cap,
-    stated_trade_off,
+    stated_records,
     telling_epsilon,
 )
+from fedhh.audit.pipelines import PipelineDevices
 from fedhh.longitudinal.devices.model import Delay
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.ledger.macos import DAY, MacosDevice
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-from fedhh.longitudinal.pipeline.audits import PipelineDevices
 from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
-from tests.longitudinal.faulty_devices import NotApplied, RefilledTwice
+from tests.faulty_devices import NotApplied, RefilledTwice
 
 NUM_DAYS = 5
 MACOS = CONFIGURATIONS["macos-10.12"]
@@ -36,7 +36,7 @@ def devices(cap, epsilon, **options):
 
 def audited(cap):
     histories = neighboring_histories("user", num_days=NUM_DAYS, events_per_day=6)
-    most = stated_trade_off(1.0, cap, histories).num_answers
+    most = stated_records(1.0, cap, histories).times
     return audit_device(
         devices(cap, telling_epsilon(4.0, most)),
         histories,
@@ -50,8 +50,8 @@ def audited(cap):
 def test_a_pipelines_devices_keep_their_caps(rollover):
     found = audited(Cap(amount=2, rollover=rollover))
     assert not found.refuted
-    assert found.found.stated.num_answers == 2 * NUM_DAYS
-    assert found.found.least_answers >= NUM_DAYS
+    assert found.found.claim.times == 2 * NUM_DAYS
+    assert found.found.at_least >= NUM_DAYS
 
 
 @pytest.mark.parametrize("kind", [RefilledTwice, NotApplied])
@@ -60,7 +60,7 @@ def test_a_pipeline_with_a_broken_cap_is_caught_twice(kind):
     assert found.sent.worst.sent > found.sent.worst.stated
     assert found.sent.num_overspending > 2900
     assert found.found.refuted
-    assert 2 * NUM_DAYS < found.found.least_answers <= found.sent.most_in_lifetime
+    assert 2 * NUM_DAYS < found.found.at_least <= found.sent.most_in_lifetime
 
 
 def test_transcripts_hold_every_report_with_its_device_and_day():

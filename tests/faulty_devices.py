@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedhh.longitudinal.audit.longitudinal_audit import NO_EVENT, Transcripts
+from fedhh.audit import NO_EVENT, Transcripts
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.oracles import FrequencyOracle
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit import Answers, TradeOff
-from fedhh.longitudinal.audit.answer_audit import audit_answer, stated_of_histories
+from fedhh.audit import EpsilonDelta, audit_answer, stated_bits
 from fedhh.longitudinal.memoization import (
     FreshAnswer,
     MemoizedDBitFlip,
@@ -52,21 +51,21 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
 @pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=lambda x: type(x).__name__)
 def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, back_and_forth):
     first, second = histories((low, high), 20, back_and_forth=back_and_forth)
-    stated = stated_of_histories(answer, first, second)
+    stated = stated_bits(answer, first, second)
     assert stated.epsilon == pytest.approx(answer.epsilon_of_same_pattern(1 + back_and_forth))
     found = audited(answer, first, second)
-    assert found.stated == stated
+    assert found.claim == stated
     assert not found.refuted
     again = audited(answer, first, second, redrawn=True)
-    assert again.stated == stated
+    assert again.claim == stated
     assert again.refuted
-    assert again.least_answers > stated.num_answers
+    assert again.at_least > stated.times
 
 
 @pytest.mark.parametrize("back_and_forth", [False, True])
 def test_rappors_response_redrawn_after_a_change_is_detected_only_by_changing(back_and_forth):
     first, second = histories((0, 1), 40, back_and_forth=back_and_forth)
-    stated = stated_of_histories(RAPPOR, first, second)
+    stated = stated_bits(RAPPOR, first, second)
     found = audited(RedrawnAfterAChange(RAPPOR), first, second, stated=stated, num_devices=800)
     assert found.refuted == back_and_forth
 
@@ -82,7 +81,7 @@ def test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded():
         found = audited(answer, [low], [high], num_devices=6_000)
         exact = answer.epsilon_after(1)
         assert not found.refuted
-        assert 0.3 * exact < found.found.epsilon <= exact
+        assert 0.3 * exact < found.epsilon <= exact
     rng = np.random.default_rng(5)
     refuted = sum(
         audit_answer(
@@ -98,7 +97,7 @@ def test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded():
 def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
         first, second = histories((low, high), 40, back_and_forth=back_and_forth)
-        stated = stated_of_histories(answer, first, second)
+        stated = stated_bits(answer, first, second)
         found = audited(RedrawnAfterAChange(answer), first, second, stated=stated)
         assert found.refuted == back_and_forth
 
@@ -118,8 +117,8 @@ def test_what_one_day_gives_away_is_found_closely():
         found = audited(answer, [low], [high], num_devices=20_000)
         exact = answer.epsilon_after(1)
         assert not found.refuted
-        assert 0.55 * exact < found.found.epsilon <= exact
-    assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).found.epsilon > 0.85
+        assert 0.55 * exact < found.epsilon <= exact
+    assert audited(ONE_BIT_MEAN, [0.0], [10.0], num_devices=20_000).epsilon > 0.85
 
 
 @pytest.mark.slow("::test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded")
@@ -139,10 +138,10 @@ def test_honest_answers_are_refuted_no_more_often_than_the_confidence_says():
 def test_that_a_value_changed_is_not_hidden_by_memoization():
     # Without perturbation, a bit that differs from yesterday's proves a change.
     still, moved = np.full(10, 0.0), np.resize([0.0, 10.0], 10)
-    claim = TradeOff((Answers(epsilon=2.0, times=1),))
+    claim = EpsilonDelta(epsilon=2.0)
     found = audited(ONE_BIT_MEAN, still, moved, stated=claim)
     assert found.refuted
-    assert found.found.epsilon > 3
+    assert found.epsilon > 3
     with pytest.raises(InputError, match="repeat and differ on the same days"):
         audited(ONE_BIT_MEAN, still, moved)
 
@@ -151,6 +150,6 @@ def test_what_cannot_be_audited_is_named():
     fresh = FreshAnswer(oracle=GeneralizedRandomizedResponse(epsilon=1.0, domain_size=2))
     with pytest.raises(InputError, match="Expected a memoized answer"):
         audited(fresh, [0, 0], [1, 1])
-    assert not audited(fresh, [0], [1], stated=TradeOff((Answers(epsilon=1.0, times=1),))).refuted
+    assert not audited(fresh, [0], [1], stated=EpsilonDelta(epsilon=1.0)).refuted
     with pytest.raises(InputError, match="two histories of one length"):
         audited(RAPPOR, [0, 0], [1])

@@ -9,21 +9,19 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.longitudinal.audit import (
+from fedhh.audit import (
     NO_EVENT,
     NeighboringHistories,
     audit_device,
     neighboring_histories,
-    stated_trade_off,
+    stated_records,
     telling_epsilon,
 )
-from fedhh.longitudinal.audit.findings import fewest_refuted
-from fedhh.longitudinal.audit.longitudinal_audit import LEVELS
-from fedhh.longitudinal.audit.trade_off import Answers, TradeOff
+from fedhh.audit.devices import LEVELS
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.oracles import GeneralizedRandomizedResponse, SubsetSelection
 from fedhh.validation import InputError
-from tests.longitudinal.faulty_devices import (
+from tests.faulty_devices import (
     CappedDevice,
     ForgetsItsLifetime,
     HasNoCap,
@@ -51,7 +49,7 @@ def audited(kind, *, cap=CAP, seed=1, num_devices=4000, confidence=SURE, **optio
         histories = neighboring_histories(
             level, num_days=NUM_DAYS, events_per_day=5, day=0 if level == "event" else 1
         )
-        most = stated_trade_off(1.0, cap, histories).num_answers
+        most = stated_records(1.0, cap, histories).times
         found[level] = audit_device(
             kind(oracle=response(telling_epsilon(4.0, most)), cap=cap, **options),
             histories,
@@ -101,14 +99,14 @@ def test_the_bound_comes_close_to_the_distribution_of_all_transcripts(
         level=level, first=np.array(first), second=np.array(second), pair=(0, 1), seen=(0, 2)
     )
     device = CappedDevice(oracle=response(1.0), cap=Cap(amount=1))
-    assert stated_trade_off(1.0, device.cap, histories).num_answers == records
+    assert stated_records(1.0, device.cap, histories).times == records
     exact = exact_epsilon(histories, 1.0)
     assert exact <= records + 1e-12
     found = audit_device(
         device, histories, num_devices=40_000, rng=np.random.default_rng(2), confidence=SURE
     )
     assert not found.refuted
-    assert 0.8 * exact < found.found.found.epsilon <= exact
+    assert 0.8 * exact < found.found.epsilon <= exact
 
 
 @pytest.mark.parametrize(
@@ -123,11 +121,11 @@ def test_the_bound_comes_close_to_the_distribution_of_all_transcripts(
 def test_few_reports_alone_refute_who_does_not_do_what_is_stated(kind, refuted):
     found = audited(kind, num_devices=2_500)
     assert {level for level, each in found.items() if each.found.refuted} == refuted
-    stated = {level: each.found.stated.num_answers for level, each in found.items()}
+    stated = {level: each.found.claim.times for level, each in found.items()}
     assert stated == {"event": 1, "day": 2, "user": 12}
     if kind is CappedDevice:
         sent = found["user"].sent.most_in_lifetime
-        assert 0.3 * sent <= found["user"].found.least_answers <= sent
+        assert 0.3 * sent <= found["user"].found.at_least <= sent
 
 
 def test_two_honest_audits_of_few_devices_are_not_refuted():
@@ -149,13 +147,13 @@ def test_two_honest_audits_of_few_devices_are_not_refuted():
 def test_an_honest_device_passes_close_to_what_it_states(cap, kept_days, of_day, of_lifetime):
     found = audited(CappedDevice, cap=cap, kept_days=kept_days)
     assert not any(each.refuted for each in found.values())
-    stated = {level: each.found.stated.num_answers for level, each in found.items()}
+    stated = {level: each.found.claim.times for level, each in found.items()}
     assert stated == {"event": 1, "day": of_day, "user": of_lifetime}
     # Almost all the records that were really sent are found in their reports.
     sent = found["user"].sent.most_in_lifetime
     assert sent <= of_lifetime
-    assert 0.6 * sent <= found["user"].found.least_answers <= sent
-    assert found["event"].found.least_answers == 1
+    assert 0.6 * sent <= found["user"].found.at_least <= sent
+    assert found["event"].found.at_least == 1
 
 
 @pytest.mark.slow("::test_few_reports_alone_refute_who_does_not_do_what_is_stated")
@@ -167,8 +165,8 @@ def test_a_budget_refilled_twice_and_a_missing_cap_are_caught_twice(kind, sent_o
     of_day, of_lifetime = found["day"].found, found["user"].found
     assert of_day.refuted
     assert of_lifetime.refuted
-    assert 2 < of_day.least_answers <= sent_on_a_day
-    assert 16 <= of_lifetime.least_answers <= NUM_DAYS * sent_on_a_day
+    assert 2 < of_day.at_least <= sent_on_a_day
+    assert 16 <= of_lifetime.at_least <= NUM_DAYS * sent_on_a_day
     # One event is still in one record.
     assert not found["event"].found.refuted
 
@@ -218,7 +216,7 @@ def test_numbers_that_depend_on_values_are_caught():
     found = audited(IsSilentAboutValueZero)
     assert all(each.sent.worst is None for each in found.values())
     assert all(each.found.refuted for each in found.values())
-    assert "numbers sent" in found["user"].found.statistic
+    assert "numbers sent" in found["user"].found.event
 
 
 @pytest.mark.slow("::test_two_honest_audits_of_few_devices_are_not_refuted")
@@ -246,13 +244,7 @@ def test_numbers_are_learned_from_other_devices_than_they_are_tested_on(audits):
     assert not any(each.refuted for each in found)
 
 
-def test_more_answers_than_stated_are_seen_from_where_the_audit_says():
-    stated = TradeOff((Answers(epsilon=0.72, times=12),))
-    few, many = (fewest_refuted(stated, num_samples=n, error=1e-3) for n in (500, 50_000))
-    assert 12 < many < few < 24
-    # A single answer of this epsilon is certainty, and so is any number of them.
-    sure = TradeOff((Answers(epsilon=30.0, times=2),))
-    assert fewest_refuted(sure, num_samples=1000, error=1e-3) is None
+def test_many_records_are_audited_at_a_smaller_epsilon():
     assert telling_epsilon(4.0, 4) == pytest.approx(1.0)
     assert telling_epsilon(0.1, 100) == 0.1
 

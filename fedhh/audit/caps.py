@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,27 +62,68 @@ class CapReplay:
     most_in_a_day: int
     most_in_lifetime: int
 
-    def of_devices_from(self, number: int) -> CapReplay:
-        """Return the same of devices that are numbered from another number on."""
-        first, worst = (
-            None if each is None else replace(each, device=each.device + number)
-            for each in (self.first, self.worst)
-        )
-        return replace(self, first=first, worst=worst)
 
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """How many records devices sent of a use case, compared with its cap.
 
-def together(replays: Sequence[CapReplay]) -> CapReplay:
-    """Return what several replays show, at least one, each of other devices under one cap."""
-    firsts = [each.first for each in replays if each.first is not None]
-    worsts = [each.worst for each in replays if each.worst is not None]
-    return CapReplay(
-        num_devices=sum(each.num_devices for each in replays),
-        num_overspending=sum(each.num_overspending for each in replays),
-        first=min(firsts, key=lambda each: each.last_day, default=None),
-        worst=max(worsts, key=lambda each: each.sent - each.stated, default=None),
-        most_in_a_day=max(each.most_in_a_day for each in replays),
-        most_in_lifetime=max(each.most_in_lifetime for each in replays),
-    )
+    Attributes:
+        use_case: Its name.
+        epsilon: Of a record.
+        cap: What is stated.
+        num_days: Days of every device.
+        replay: What was sent.
+        names: What a log calls the devices of the replay's examples, by number.
+    """
+
+    use_case: str
+    epsilon: float
+    cap: Cap
+    num_days: int
+    replay: CapReplay
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def most_in_a_day(self) -> int:
+        """Most records that the cap allows on one of the days."""
+        return self.cap.most_in_any(1, of_days=self.num_days)
+
+    @property
+    def most_in_lifetime(self) -> int:
+        """Most records that the cap allows in all."""
+        return self.cap.most_in(0, self.num_days)
+
+    @property
+    def refuted(self) -> bool:
+        return self.replay.worst is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        replay = self.replay
+        return {
+            "use_case": self.use_case,
+            "local_epsilon": self.epsilon,
+            "num_devices": replay.num_devices,
+            "num_overspending": replay.num_overspending,
+            "most_in_a_day": replay.most_in_a_day,
+            "stated_in_a_day": self.most_in_a_day,
+            "most_in_lifetime": replay.most_in_lifetime,
+            "stated_in_lifetime": self.most_in_lifetime,
+            "loss_of_lifetime": replay.most_in_lifetime * self.epsilon,
+            "stated_loss_of_lifetime": self.most_in_lifetime * self.epsilon,
+            "first": self._spent(replay.first),
+            "worst": self._spent(replay.worst),
+            "verdict": "refuted" if self.refuted else "consistent",
+        }
+
+    def _spent(self, spent: Overspending | None) -> dict[str, Any] | None:
+        if spent is None:
+            return None
+        return {
+            **asdict(spent),
+            "device": self.names.get(spent.device, spent.device),
+            "loss": spent.sent * self.epsilon,
+            "stated_loss": spent.stated * self.epsilon,
+        }
 
 
 def replay_cap(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedhh.experiments.run.audit_verdict import audit_randomizer
+from fedhh.audit import audit_randomizer
 from fedhh.oracles import ORACLES
 from fedhh.validation import InputError
 
@@ -14,8 +14,9 @@ SMALL = {"local_epsilon": 1.0, "domain_size": 4, "num_samples": 4_000}
 def test_a_randomizer_is_consistent_with_its_epsilon():
     found = audit_randomizer("grr", **SMALL)
     assert not found.refuted
-    assert found.claim == 1.0
-    assert 0.5 < found.found.epsilon <= 1.0
+    (finding,) = found.findings.values()
+    assert finding.claim.epsilon == 1.0
+    assert 0.5 < finding.at_least <= 1.0
     assert found.to_dict()["confidence"] == 0.999
 
 

@@ -1,0 +1,170 @@
+"""Claims of privacy as trade-off functions: the most power at each probability of a false alarm.
+
+A test says which of two neighboring inputs an output came from. Its power is the probability of
+saying so rightly under the first input; its false alarm, that of saying so under the second one.
+Privacy bounds the power by a concave function of the false alarm: Dong, Roth, Su (2022), "Gaussian
+differential privacy", JRSS B 84(1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from fedhh.validation import InputError, require_at_least, require_positive
+
+Floats = npt.NDArray[np.float64]
+
+_CLOSE = 1e-12
+_ROUNDING = 1e-11
+"""Relative error of binomial probabilities, generously."""
+
+
+class Claim(Protocol):
+    """A trade-off function, of a family that is ordered by its level."""
+
+    step: ClassVar[float]
+    """Distance of levels; 0 if they are real numbers."""
+    most: ClassVar[float]
+    """The largest level that is looked at."""
+
+    @property
+    def level(self) -> float:
+        """What an audit bounds from below; 0 claims that nothing can be told."""
+
+    @property
+    def unit(self) -> str:
+        """What the level counts."""
+
+    @property
+    def epsilon(self) -> float:
+        """The largest log-ratio of power and false alarm that the claim allows, delta aside."""
+
+    @property
+    def delta(self) -> float:
+        """The power that it allows without any false alarm."""
+
+    def at(self, level: float) -> Self:
+        """Return the claim of another level."""
+
+    def power(self, false_alarms: npt.ArrayLike) -> Floats:
+        """Return the largest powers, ``(m,)``, at ``(m,)`` false alarms; concave, rounded up."""
+
+
+def least(claim: Claim, holds: Callable[[Claim], bool], *, above: float = 0) -> float | None:
+    """Return the least level of a claim's kind, from ``above`` on, at which a monotone test holds.
+
+    Of real levels the largest that is known to fail, within 1e-12 of it; None if even the largest
+    level fails.
+    """
+    if holds(claim.at(above)):
+        return above
+    low, high = above, max(2 * above, 1)
+    while not holds(claim.at(high)):
+        if high >= claim.most:
+            return None
+        low, high = high, min(2 * high, claim.most)
+    while high - low > max(claim.step, _CLOSE):
+        middle = (low + high) / 2 if not claim.step else (low + high) // 2
+        low, high = (low, middle) if holds(claim.at(middle)) else (middle, high)
+    return high if claim.step else low
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpsilonDelta:
+    """(epsilon, delta)-differential privacy, of one report or of any output.
+
+    Attributes:
+        epsilon: At least 0; math.inf claims nothing.
+        delta: In [0, 1).
+    """
+
+    step: ClassVar[float] = 0.0
+    most: ClassVar[float] = 100.0
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise InputError(f"Expected epsilon >= 0, got epsilon={self.epsilon!r}.")
+        if not 0 <= self.delta < 1:
+            raise InputError(f"Expected 0 <= delta < 1, got delta={self.delta!r}.")
+
+    @property
+    def level(self) -> float:
+        return self.epsilon
+
+    @property
+    def unit(self) -> str:
+        return f"epsilon at delta {self.delta:g}" if self.delta else "epsilon"
+
+    def at(self, level: float) -> Self:
+        return replace(self, epsilon=level)
+
+    def power(self, false_alarms: npt.ArrayLike) -> Floats:
+        rare = np.asarray(false_alarms, dtype=np.float64)
+        growth = math.exp(min(self.epsilon, self.most))
+        steep, flat = growth * rare + self.delta, 1 - (1 - self.delta - rare) / growth
+        return np.asarray(np.minimum(np.minimum(steep, flat), 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """So many answers at most, each epsilon-private, and each perhaps chosen by the earlier ones.
+
+    They show at most what as many binary randomized responses show: Kairouz, Oh, Viswanath (2015),
+    "The composition theorem for differential privacy", ICML, Theorem 3.3. All k together show far
+    less than k times epsilon in any event that is ever seen, so that more of them are seen long
+    before they exceed the sum.
+
+    Attributes:
+        each: Epsilon of each, for any two values; above 0.
+        times: How many at most, at least 0.
+        what: What they are called.
+    """
+
+    step: ClassVar[float] = 1
+    most: ClassVar[float] = 10_000
+    each: float
+    times: int
+    what: str = "answers"
+
+    def __post_init__(self) -> None:
+        require_positive(epsilon=self.each)
+        require_at_least(0, times=self.times)
+
+    @property
+    def level(self) -> float:
+        return self.times
+
+    @property
+    def unit(self) -> str:
+        return f"{self.what} of {self.each:.3g}"
+
+    @property
+    def epsilon(self) -> float:
+        """Basic composition: the sum over all answers."""
+        return self.each * self.times
+
+    @property
+    def delta(self) -> float:
+        return 0.0
+
+    def at(self, level: float) -> Self:
+        return replace(self, times=int(level))
+
+    def power(self, false_alarms: npt.ArrayLike) -> Floats:
+        # The likeliest events are those of at least so many responses for the first input.
+        fewest = np.arange(self.times, -2, -1)
+        rare, likely = (
+            stats.binom.sf(fewest, self.times, special.expit(sign * self.each)) for sign in (-1, 1)
+        )
+        rare[-1] = likely[-1] = 1.0
+        found = np.interp(np.asarray(false_alarms, dtype=np.float64), rare, likely)
+        return np.asarray(np.minimum(found * (1 + _ROUNDING), 1.0))
