@@ -39,7 +39,7 @@ from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.missing_mass import largest_release_chances, missing_mass_lower_bound
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.plan_account import LayeredPlan, PlanAccount, account_plan
+from fedhh.accounting.plan_account import FoundPlan, LayeredPlan, account_plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.rounds import PlannedRound, RoundSummary
 from fedhh.accounting.sampled_threshold import TrieHHParameters, triehh_epsilon, triehh_parameters
@@ -59,12 +59,12 @@ __all__ = [
     "Clones",
     "Clones2023",
     "Collusion",
+    "FoundPlan",
     "Guarantee",
     "LayerAnonymity",
     "LayeredPlan",
     "NotApplicable",
     "Plan",
-    "PlanAccount",
     "PlannedRound",
     "Precision",
     "PrivacyReport",

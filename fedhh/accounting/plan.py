@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # Questions load compiled code, which accounting does not nee
 Participation = Literal["one-round", "every-round", "epochs"]
 """In which rounds a client answers: in that of its cohort, in all, or in one of each epoch."""
 
-_ANY_ALPHA = 0.95
+ANY_ALPHA = 0.95
 """Of approximate k-anonymity, where nothing of it is asked for."""
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
@@ -137,7 +137,7 @@ class Plan:
         """
         require_choice(UNITS, unit=unit)
         check_delta(delta)
-        return self.report(num_clients=num_clients, delta=delta, alpha=_ANY_ALPHA).before_run(unit)
+        return self.report(num_clients=num_clients, delta=delta, alpha=ANY_ALPHA).before_run(unit)
 
     def central_epsilon(
         self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK

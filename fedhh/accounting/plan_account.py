@@ -9,9 +9,7 @@ from typing import Any
 
 from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import (
-    SWAP,
     UNITS,
-    Guarantee,
     NotApplicable,
     PrivacyReport,
     Unit,
@@ -19,7 +17,7 @@ from fedhh.accounting.guarantees import (
     or_infinite,
 )
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import Plan
+from fedhh.accounting.plan import ANY_ALPHA, Plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec, oracle_names
@@ -45,8 +43,6 @@ _PROTECTED: Mapping[str, tuple[str, str]] = {
     ),
 }
 """A unit, and how neighbors differ in it."""
-_ALPHA = 0.95
-"""Of k-anonymity, of which nothing is stated here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,55 +129,32 @@ class LayeredPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanAccount:
-    """A plan that meets a central target before the run, or why none does; neighbors are swaps.
+class FoundPlan:
+    """A plan that meets a central target before the run; neighbors are swaps.
 
     Attributes:
         title: Of the plans.
         unit: Whose guarantee the target is about, "item" or "user".
-        central_epsilon: The target.
-        delta: Of the target.
         honest_share: Of all clients, who tell nobody their reports.
-        reason: Why there is no plan; empty if there is one.
         clients: In all.
         local_epsilon: Of one contribution.
-        plan_at: The plan; None if there is none.
-        report: All that it can claim before the run; None if there is no plan.
+        plan: The plan.
+        report: All that it guarantees before the run.
     """
 
     title: str
     unit: Unit
-    central_epsilon: float
-    delta: float
-    honest_share: float = 1.0
-    reason: str = ""
-    clients: int = 0
-    local_epsilon: float = 0.0
-    plan: Plan | None = None
-    report: PrivacyReport | None = None
-
-    @property
-    def cohorts(self) -> list[int]:
-        """Clients of each layer."""
-        return [] if self.plan is None else [x.num_clients for x in self.plan.layers]
-
-    @property
-    def guarantees(self) -> list[Guarantee]:
-        """Local and central guarantees of an item, then of a user."""
-        if self.report is None:
-            return []
-        return [
-            each
-            for unit in UNITS
-            for each in (self.report.best(unit, "local"), self.report.before_run(unit))
-        ]
+    honest_share: float
+    clients: int
+    local_epsilon: float
+    plan: Plan
+    report: PrivacyReport
 
     @property
     def shape(self) -> str:
-        """Clients, rounds and contributions of the plan, in a few words; empty without one."""
-        if self.plan is None:
-            return ""
-        cohorts, items = self.cohorts, self.plan.max_items
+        """Clients, rounds and contributions of the plan, in a few words."""
+        cohorts = [each.num_clients for each in self.plan.layers]
+        items = self.plan.max_items
         fewest, most = f"{min(cohorts):,}", f"{max(cohorts):,}"
         sizes = fewest if fewest == most else f"{fewest} to {most}"
         rounds = "one round" if len(cohorts) == 1 else f"{len(cohorts)} rounds"
@@ -193,13 +166,11 @@ class PlanAccount:
 
     @property
     def statement(self) -> str:
-        """What the plan guarantees to the target's unit, in a paragraph to quote; empty if no plan.
+        """What the plan guarantees to the target's unit, in a paragraph to quote.
 
         It has the unit, the neighboring relation, epsilon, delta, theorem and assumptions, and whom
         the guarantee is against.
         """
-        if self.report is None:
-            return ""
         central = self.report.before_run(self.unit)
         local = self.report.best(self.unit, "local")
         protected, replaced = _PROTECTED[self.unit]
@@ -226,71 +197,20 @@ class PlanAccount:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        plan_at = None
-        if self.plan is not None:
-            plan_at = {
-                "local_epsilon": self.local_epsilon,
-                "max_items": self.plan.max_items,
-                "rounds": len(self.cohorts),
-                "passes": self.plan.num_passes,
-                "clients_per_layer": self.cohorts,
-                "clients": self.clients,
-            }
         return {
             "of": self.title,
-            "target": {
-                "unit": self.unit,
-                "trust": "central",
-                "neighboring": SWAP,
-                "epsilon": self.central_epsilon,
-                "delta": self.delta,
-            },
+            "unit": self.unit,
             "honest_share": self.honest_share,
-            "plan": plan_at,
-            "guarantees": [each.to_dict() for each in self.guarantees],
-            "statement": self.statement or None,
-            "reason": self.reason or None,
+            "plan": {
+                "local_epsilon": self.local_epsilon,
+                "max_items": self.plan.max_items,
+                "passes": self.plan.num_passes,
+                "clients_per_layer": [each.num_clients for each in self.plan.layers],
+                "clients": self.clients,
+            },
+            "statement": self.statement,
+            **self.report.to_dict(),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Honest:
-    """Plans some of whose clients collude, as they are seen by accounting.
-
-    Attributes:
-        plan_at: Returns the plan of so many clients at a local epsilon.
-        share: Of the clients, who are honest.
-        delta: Of the whole guarantee.
-    """
-
-    plan_at: Callable[[int, float], Plan]
-    share: float
-    delta: float
-
-    @property
-    def delta_left(self) -> float:
-        """What is left of delta for the guarantee of a cohort that has no more colluders."""
-        return self.delta if self.share == 1 else (1 - EXCESS_SHARE) * self.delta
-
-    def collusion(self, plan: Plan, clients: int) -> Collusion | None:
-        if self.share == 1:
-            return None
-        excess = EXCESS_SHARE * self.delta / plan.most_rounds_per_client
-        return Collusion.of_share(self.share, num_clients=clients, excess_chance=excess)
-
-    def __call__(self, clients: int, local_epsilon: float) -> Plan:
-        plan = self.plan_at(clients, local_epsilon)
-        collusion = self.collusion(plan, clients)
-        return plan if collusion is None else plan.honest_part(collusion)
-
-    def report(self, plan: Plan, clients: int) -> PrivacyReport:
-        """Return all that a plan can claim before its run."""
-        return plan.report(
-            num_clients=clients,
-            delta=self.delta_left,
-            alpha=_ALPHA,
-            collusion=self.collusion(plan, clients),
-        )
 
 
 def account_plan(
@@ -303,11 +223,11 @@ def account_plan(
     clients: int | None = None,
     title: str = "",
     honest_share: float = 1.0,
-) -> PlanAccount:
+) -> FoundPlan | NotApplicable:
     """Return the plan that meets a central target before the run: clients or local epsilon.
 
-    The bound is the one that a run of the plan claims before it starts, by the theorem that each
-    of `PlanAccount.guarantees` names. Neighbors swap an item, or all items of a user.
+    The bound is the one that a run of the plan claims before it starts. Neighbors swap an item, or
+    all items of a user.
 
     Args:
         plan_at: Returns the plan of so many clients in all at a local epsilon.
@@ -321,12 +241,15 @@ def account_plan(
             drawn at random. Guarantees are then those of `Collusion`, whose ``excess_chance`` of a
             hundredth of ``delta`` is taken from it, so that the whole has ``delta``.
 
+    Returns:
+        The plan; NotApplicable with the reason if none meets the target.
+
     Raises:
         InputError: A value is out of range, or there is not one of ``local_epsilon`` and
             ``clients``.
 
-    >>> account_plan(LayeredPlan(layers=10), central_epsilon=1, local_epsilon=6).cohorts[0]
-    32886
+    >>> account_plan(LayeredPlan(layers=10), central_epsilon=1, local_epsilon=6).clients
+    328860
     """
     require_positive(central_epsilon=central_epsilon)
     require_choice(UNITS, unit=unit)
@@ -339,33 +262,46 @@ def account_plan(
         raise InputError(f"Expected either local_epsilon or clients, got {got}.")
     if not 0 < honest_share <= 1:
         raise InputError(f"Expected 0 < honest_share <= 1, got honest_share={honest_share!r}.")
-    honest = _Honest(plan_at=plan_at, share=honest_share, delta=delta)
-    asked: dict[str, Any] = {
-        "title": plan_at.title if isinstance(plan_at, LayeredPlan) else title,
-        "unit": unit,
-        "central_epsilon": central_epsilon,
-        "delta": delta,
-        "honest_share": honest_share,
-    }
-    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": honest.delta_left}
+    left = delta if honest_share == 1 else (1 - EXCESS_SHARE) * delta
+
+    def collusion(plan: Plan, clients: int) -> Collusion | None:
+        if honest_share == 1:
+            return None
+        excess = EXCESS_SHARE * delta / plan.most_rounds_per_client
+        return Collusion.of_share(honest_share, num_clients=clients, excess_chance=excess)
+
+    def honest_at(clients: int, local_epsilon: float) -> Plan:
+        plan = plan_at(clients, local_epsilon)
+        told = collusion(plan, clients)
+        return plan if told is None else plan.honest_part(told)
+
+    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": left}
     found: int | float | NotApplicable
     if clients is None:
         assert local_epsilon is not None
         at = local_epsilon
-        found = clients_of_plan(lambda number: honest(number, at), **target, start=_START)
-        if not isinstance(found, NotApplicable):
-            clients = found
+        found = clients_of_plan(lambda number: honest_at(number, at), **target, start=_START)
+        if isinstance(found, NotApplicable):
+            return found
+        clients = found
     else:
         number = clients
         found = local_epsilon_of_plan(
-            lambda epsilon: honest(number, epsilon), **target, num_clients=number
+            lambda epsilon: honest_at(number, epsilon), **target, num_clients=number
         )
-        if not isinstance(found, NotApplicable):
-            local_epsilon = found
-    if clients is None or local_epsilon is None:
-        return PlanAccount(**asked, reason=str(found))
+        if isinstance(found, NotApplicable):
+            return found
+        local_epsilon = found
     plan = plan_at(clients, local_epsilon)
-    report = honest.report(plan, clients)
-    return PlanAccount(
-        **asked, clients=clients, local_epsilon=local_epsilon, plan=plan, report=report
+    report = plan.report(
+        num_clients=clients, delta=left, alpha=ANY_ALPHA, collusion=collusion(plan, clients)
+    )
+    return FoundPlan(
+        title=plan_at.title if isinstance(plan_at, LayeredPlan) else title,
+        unit=unit,
+        honest_share=honest_share,
+        clients=clients,
+        local_epsilon=local_epsilon,
+        plan=plan,
+        report=report,
     )

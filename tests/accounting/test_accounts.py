@@ -6,6 +6,7 @@ import pytest
 
 from fedhh.accounting import (
     LayeredPlan,
+    NotApplicable,
     account_anonymity,
     account_plan,
     account_shuffle,
@@ -76,10 +77,10 @@ def test_a_small_plans_clients_give_back_its_local_epsilon():
     plan = LayeredPlan(layers=2, oracle="grr")
     found = account_plan(plan, central_epsilon=1.0, delta=1e-2, local_epsilon=2.0)
     assert found.title == "oracle grr"
-    assert found.guarantees[1].epsilon <= 1.0
+    assert found.report.before_run("item").epsilon <= 1.0
     back = account_plan(plan, central_epsilon=1.0, delta=1e-2, clients=found.clients)
     assert back.local_epsilon == pytest.approx(2.0, rel=0.05)
-    assert found.clients // 2 == found.cohorts[0] == found.cohorts[-1]
+    assert [each.num_clients for each in found.plan.layers] == [found.clients // 2] * 2
 
 
 @pytest.mark.slow("::test_a_small_plans_clients_give_back_its_local_epsilon")
@@ -87,17 +88,16 @@ def test_fewer_clients_than_a_plan_needs_miss_its_target():
     plan = LayeredPlan(layers=3, max_items=2, oracle="grr")
     found = account_plan(plan, central_epsilon=1.0, delta=1e-6, local_epsilon=4.0)
     assert found.title == "oracle grr"
-    assert found.guarantees[1].epsilon <= 1.0
+    assert found.report.before_run("item").epsilon <= 1.0
     back = account_plan(plan, central_epsilon=1.0, delta=1e-6, clients=found.clients)
     assert back.local_epsilon == pytest.approx(4.0, rel=0.01)
-    assert found.clients // 3 == found.cohorts[0] == found.cohorts[-1]
+    assert [each.num_clients for each in found.plan.layers] == [found.clients // 3] * 3
 
 
-def test_a_plan_out_of_reach_has_a_reason_and_no_guarantees():
+def test_a_plan_out_of_reach_has_a_reason():
     found = account_plan(LayeredPlan(), central_epsilon=1e-9, local_epsilon=6.0)
-    assert (found.plan, found.guarantees, found.cohorts) == (None, [], [])
-    assert found.to_dict()["reason"] == found.reason != ""
-    assert (found.statement, found.to_dict()["statement"]) == ("", None)
+    assert isinstance(found, NotApplicable)
+    assert "1,000,000,000,000 clients" in found.reason
 
 
 @pytest.mark.parametrize("unit", ["item", "user"])
@@ -130,7 +130,8 @@ def test_a_protocols_plan_has_all_clients_and_its_title():
     plans = plans_of(LdpTrieHH(depth=2, passes=1, max_items=1, oracle="grr"))
     found = account_plan(plans, central_epsilon=1.0, delta=1e-2, clients=400, title="mine")
     assert (found.title, found.clients) == ("mine", 400)
-    assert sum(found.cohorts) <= 400 < sum(found.cohorts) + 2 * len(found.cohorts)
+    rounds = len(found.plan.layers)
+    assert found.plan.most_answers <= 400 < found.plan.most_answers + 2 * rounds
     with pytest.raises(InputError, match="local epsilon and cohorts"):
         plans_of(TrieHH(central_epsilon=1.0))
 
@@ -140,7 +141,8 @@ def test_plans_of_a_protocol_share_all_clients_out():
     plans = plans_of(LdpTrieHH(depth=4, passes=1, max_items=1))
     found = account_plan(plans, central_epsilon=1.0, delta=1e-6, clients=40_000, title="mine")
     assert (found.title, found.clients) == ("mine", 40_000)
-    assert sum(found.cohorts) <= 40_000 < sum(found.cohorts) + len(found.cohorts) * 40
+    rounds = len(found.plan.layers)
+    assert found.plan.most_answers <= 40_000 < found.plan.most_answers + rounds * 40
     with pytest.raises(InputError, match="local epsilon and cohorts"):
         plans_of(TrieHH(central_epsilon=1.0))
 

@@ -341,7 +341,7 @@ def test_a_plan_is_searched_for_with_an_honest_share():
     all_honest = account_plan(plan, **target, local_epsilon=4.0)
     half = account_plan(plan, **target, local_epsilon=4.0, honest_share=0.5)
     assert 2 * all_honest.clients < half.clients < 2.5 * all_honest.clients
-    central = half.guarantees[1]
+    central = half.report.before_run("item")
     assert central.epsilon <= 1.0
     assert central.delta == pytest.approx(1e-6)
     assert half.to_dict()["honest_share"] == 0.5

@@ -12,7 +12,8 @@ from fedhh.cli.account.options import AccountFormat, AccountFormatOption, Honest
 from fedhh.cli.options import RunPresetOption, SettingsOption
 
 if TYPE_CHECKING:
-    from fedhh.accounting.plan_account import PlanAccount
+    from fedhh.accounting.guarantees import NotApplicable
+    from fedhh.accounting.plan_account import FoundPlan
     from fedhh.experiments.study.parts import Part
 
 
@@ -65,8 +66,10 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
-    from fedhh.accounting.plan_account import account_plan
+    from fedhh.accounting.guarantees import NotApplicable
+    from fedhh.accounting.plan_account import LayeredPlan, account_plan
     from fedhh.cli.text_tables import print_result
+    from fedhh.experiments.study.parts import Line
     from fedhh.validation import InputError, require_choice, require_positive
 
     shape = given(
@@ -109,15 +112,14 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
             raise InputError("Expected --set only with --preset or --config.")
         if {"domain_size", "eta_max"} <= shape.keys():
             raise InputError("Expected --domain-size or --eta-max, got both; leave one out.")
-        from fedhh.accounting.plan_account import LayeredPlan
-
         plans = layered = LayeredPlan(**shape)
         title = layered.title
+    delta = 1e-10 if delta is None else delta
     found = account_plan(
         plans,
         central_epsilon=central_epsilon,
         unit="item" if unit == "item" else "user",
-        delta=1e-10 if delta is None else delta,
+        delta=delta,
         local_epsilon=local_epsilon,
         clients=clients,
         title=title,
@@ -125,49 +127,48 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     )
     if output_format is AccountFormat.DP_EVENT:
         _print_event(found)
+        return
+    target = f"{title}: {unit} central epsilon {central_epsilon:g} at delta {delta:g}"
+    head = Line(f"{target}, before the run")
+    if isinstance(found, NotApplicable):
+        reason = found.reason
+        parts = (head, Line(f"no plan: {reason}"))
+        print_result(output_format, lambda: {"plan": None, "reason": reason}, parts)
     else:
-        print_result(output_format, found.to_dict, _parts(found))
+        print_result(output_format, found.to_dict, (head, *_parts(found)))
 
 
-def _print_event(found: PlanAccount) -> None:
+def _print_event(found: FoundPlan | NotApplicable) -> None:
     """Print what the server reads of one item or client, as an event of dp-accounting."""
     from fedhh.accounting.dp_event import NEIGHBORS, event_of_plan, expression
+    from fedhh.accounting.guarantees import NotApplicable
     from fedhh.cli.console import open_console, print_line
     from fedhh.validation import InputError
 
-    unit = found.unit
-    if found.plan is None:
+    if isinstance(found, NotApplicable):
         raise InputError(f"No plan, so no event: {found.reason}")
-    event = event_of_plan(found.plan, unit=unit)
+    event = event_of_plan(found.plan, unit=found.unit)
     console = open_console()
-    print_line(console, f"# {found.title}: all reports about one {unit}, local; {NEIGHBORS}.")
+    print_line(console, f"# {found.title}: all reports about one {found.unit}, local; {NEIGHBORS}.")
     print_line(console, expression(event))
 
 
-def _parts(found: PlanAccount) -> Iterator[Part]:
+def _parts(found: FoundPlan) -> Iterator[Part]:
+    from fedhh.accounting.guarantees import UNITS
     from fedhh.experiments.run.privacy import epsilon_of
     from fedhh.experiments.study.parts import Line
     from fedhh.experiments.study.text_table import TextTable, round_up
 
-    yield Line(
-        f"{found.title}: {found.unit} central epsilon {found.central_epsilon:g} at delta "
-        f"{found.delta:g}, before the run"
-    )
-    if found.plan is None:
-        yield Line(f"no plan: {found.reason}")
-        return
-    local, central, local_of_user, central_of_user = found.guarantees
+    local = [found.report.best(unit, "local") for unit in UNITS]
+    central = [found.report.before_run(unit) for unit in UNITS]
     yield TextTable(
         title="",
-        columns=("", "item", "user"),
+        columns=("", *UNITS),
         rows=(
-            ("local epsilon", *(round_up(epsilon_of(each)) for each in (local, local_of_user))),
-            (
-                "central epsilon",
-                *(round_up(epsilon_of(each)) for each in (central, central_of_user)),
-            ),
-            ("central delta", f"{central.delta:g}", f"{central_of_user.delta:g}"),
-            ("central bound", central.method, central_of_user.method),
+            ("local epsilon", *(round_up(epsilon_of(each)) for each in local)),
+            ("central epsilon", *(round_up(epsilon_of(each)) for each in central)),
+            ("central delta", *(f"{each.delta:g}" for each in central)),
+            ("central bound", *(each.method for each in central)),
         ),
         note="",
     )
@@ -175,9 +176,9 @@ def _parts(found: PlanAccount) -> Iterator[Part]:
     if found.honest_share < 1:
         yield Line(
             f"{found.honest_share:.4g} of all clients are honest; the others tell the server their "
-            f"reports. Layers have at least {central.smallest_cohort:,} honest clients."
+            f"reports. Layers have at least {central[0].smallest_cohort:,} honest clients."
         )
-    other = central_of_user if found.unit == "item" else central
+    other = central[1] if found.unit == "item" else central[0]
     yield Line(f"{other.unit}: {other.theorem}")
     yield Line("To quote:", style="bold")
     yield Line(found.statement, is_whole=True)
