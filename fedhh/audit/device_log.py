@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.reading.rows import count_rows, refuse_first, user_rows, word_rows
-from fedhh.clients.reading.tables import (
-    has_free_records,
-    list_names,
-    read_columns,
-    read_header,
-    readable,
-)
-from fedhh.longitudinal.populations.dated import day_rows, refuse_backwards
+from fedhh.clients.reading.columns import Layout
+from fedhh.clients.reading.rows import Rows
+from fedhh.clients.reading.tables import JSON, kind_of, list_names, read_header
 from fedhh.validation import InputError
 
 Numbers = npt.NDArray[np.int64]
@@ -25,6 +20,7 @@ Numbers = npt.NDArray[np.int64]
 ONLY_USE_CASE = "records"
 """What the use case of a file is called that names none."""
 _DEVICE, _DAY, _USE_CASE, _RECORDS = "device", "day", "use_case", "records"
+_NOUNS = {"user": "device", "word": "use case"}
 _MOST_DAYS = 100_000
 
 
@@ -77,44 +73,26 @@ def read_device_log(path: Path) -> DeviceLog:
         InputError: The file cannot be read, a column is missing, or a row is none of a log.
     """
     names = _columns(path)
-    with readable(path):
-        roles = {"user": _DEVICE, "day": _DAY}
-        if _USE_CASE in names:
-            roles["word"] = _USE_CASE
-        if _RECORDS in names or has_free_records(path):
-            roles["count"] = _RECORDS
-        table = read_columns(path, roles)
-        if not table.num_rows:
-            raise InputError(f"Expected at least one row, got only a header in {path}.")
-        users = user_rows(table["user"], path)
-        devices = users.of_rows()
-        days, are_dates = day_rows(table["day"], path)
-        if are_dates:
-            days = days - days.min()
-        _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
-        far = f"Expected days below {_MOST_DAYS:,}"
-        _refuse_first_day(days >= _MOST_DAYS, far, days, path)
-        refuse_backwards(devices, days, are_dates, _DAY, path, who=_DEVICE)
-        use_cases, of_use_case = [ONLY_USE_CASE], np.zeros(len(days), dtype=np.int64)
-        if _USE_CASE in names:
-            use_cases, ids = word_rows(table["word"], path)
-            of_use_case = ids.astype(np.int64)
-            refuse_first(of_use_case < 0, "Expected a use case, got none", path)
-        records = np.ones(len(days), dtype=np.int64)
-        if "count" in table.column_names:
-            counts = table["count"]
-            if has_free_records(path):
-                counts = counts.fill_null(1)
-            records = count_rows(counts, path).astype(np.int64)
+    roles = {"user": _DEVICE, "day": _DAY}
+    roles |= {"word": _USE_CASE} if _USE_CASE in names else {}
+    roles |= {"count": _RECORDS} if _RECORDS in names or kind_of(path) == JSON else {}
+    with closing(Rows(Layout(), dated=True)) as rows:
+        rows.add_file(path, roles, nouns=_NOUNS, fills_counts=kind_of(path) == JSON)
+        use_cases = rows.words()
+        found = rows.dated(path, _DAY, _DEVICE)
+    days = found.days - (found.days.min() if found.are_dates else 0)
+    _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
+    far = f"Expected days below {_MOST_DAYS:,}"
+    _refuse_first_day(days >= _MOST_DAYS, far, days, path)
     return DeviceLog(
-        use_cases=tuple(use_cases),
-        num_devices=users.num_clients,
+        use_cases=tuple(use_cases or [ONLY_USE_CASE]),
+        num_devices=int(found.users.max()) + 1,
         num_days=int(days.max()) + 1,
-        of_use_case=of_use_case,
-        devices=devices,
+        of_use_case=np.maximum(found.word_ids, 0),
+        devices=found.users,
         days=days,
-        records=records,
-        names=table["user"],
+        records=found.counts,
+        names=found.called,
     )
 
 

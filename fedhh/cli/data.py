@@ -99,12 +99,12 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
             print_wrapped(console, note)
         return
     dropped: Counter[str] = Counter()
-    for (reason, _), times in content.dropped.items():
+    for (reason, _), times in content.texts.dropped.items():
         dropped[reason] += times
     record = {
         **asdict(summary),
-        "texts": content.texts,
-        "empty_texts": content.empty_texts,
+        "texts": content.texts.number,
+        "empty_texts": content.texts.empty,
         "dropped": dropped,
         "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
         "notes": notes,
@@ -206,12 +206,12 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     spelling = spelling_of(
         words, population.word_counts, alphabet=written_out(symbols, words), depth=longest
     )
-    empty = f"{prepared.empty_texts:,} of {prepared.texts:,} texts hold no word"
+    empty = f"{prepared.texts.empty:,} of {prepared.texts.number:,} texts hold no word"
     for line in (
         f"{population.num_clients:,} users, {spelling.words:,} words typed {spelling.tokens:,} "
         "times",
-        *([empty] if prepared.empty_texts else []),
-        *dropped_lines(prepared.dropped, spelling.tokens),
+        *([empty] if prepared.texts.empty else []),
+        *dropped_lines(prepared.texts.dropped, spelling.tokens),
         *spelling_lines(spelling),
         *notes,
     ):
@@ -252,8 +252,8 @@ def _prepare_directory(
         f"{manifest.clients:,} users, {manifest.words:,} words typed {manifest.contributions:,} "
         f"times, {manifest.rows:,} rows",
     )
-    if texts.empty_texts:
-        line = f"{texts.empty_texts:,} of {texts.texts:,} texts hold no word"
+    if texts.empty:
+        line = f"{texts.empty:,} of {texts.number:,} texts hold no word"
         print_wrapped(open_console(), line)
     for line in dropped_lines(texts.dropped, manifest.contributions):
         print_wrapped(open_console(), line)

@@ -159,15 +159,15 @@ def _spelled(spelling: Spelling) -> Iterator[tuple[str, str]]:
 
 
 def _texts(content: FileContent) -> Iterator[tuple[str, str]]:
-    if content.texts:
-        yield "texts", f"{content.texts:,}"
-        yield "texts without a word", _part(content.empty_texts, content.texts)
+    if content.texts.number:
+        yield "texts", f"{content.texts.number:,}"
+        yield "texts without a word", _part(content.texts.empty, content.texts.number)
         kept = int(content.population.word_counts.sum())
         yield (
             "tokens that are no words",
-            _part(content.dropped.total(), kept + content.dropped.total()),
+            _part(content.texts.dropped.total(), kept + content.texts.dropped.total()),
         )
-        for line in dropped_lines(content.dropped, kept):
+        for line in dropped_lines(content.texts.dropped, kept):
             yield "of these", line
 
 

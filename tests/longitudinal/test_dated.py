@@ -124,8 +124,8 @@ def test_time_may_not_go_backwards(tmp_path):
         ("", "Expected a day, got none in row 2"),
         ("soon", "date like 2024-02-29, as in row 1 .*got 'soon' in row 2"),
         ("2024-01-01", "as in row 1 \\('3'\\), got '2024-01-01' in row 2"),
-        ("4.5", "got '4.5' in row 2"),
-        ("999999999999", "got '999999999999' in row 2"),
+        ("4.5", "got 4.5 in row 2"),
+        ("999999999999", "got 999999999999 in row 2"),
         ("900000000", "is a day wrong"),
     ],
 )

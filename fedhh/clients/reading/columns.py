@@ -10,7 +10,8 @@ from pathlib import Path
 
 from fedhh.clients.reading.tables import (
     COMMA,
-    is_csv,
+    CSV,
+    kind_of,
     list_names,
     read_header,
     separator_name,
@@ -198,7 +199,7 @@ def _better_separator(
 ) -> tuple[str, list[str]] | None:
     """Return what makes more columns of a CSV header than the separator in use, if anything."""
     best: tuple[str, list[str]] | None = None
-    if not is_csv(path):
+    if kind_of(path) != CSV:
         return None
     for other in _SEPARATORS:
         if other == separator_of(separator):

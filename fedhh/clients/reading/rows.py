@@ -1,265 +1,429 @@
-"""The columns of a file as numbers: each row's user, word and count; what is none is refused."""
+"""Rows of files and frames in one table of DuckDB: whose, which word, how often, on which day.
+
+Users are a keyed hash of what they are called, as text: 7 and "7" are one. Texts are tokenized on
+their way into the table.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.tables import is_text
-from fedhh.clients.reading.tokens import folded
+from fedhh.clients.reading.columns import Layout, choose_columns, find_columns
+from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Rules
+from fedhh.clients.reading.tables import (
+    JSON,
+    NO_RECORD,
+    kind_of,
+    literal,
+    readable,
+    rows_by_python,
+    scan,
+    scan_table,
+    unreadable,
+)
+from fedhh.clients.reading.tokens import Tokenizer, folded
+from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import nfc
 
 Ids = npt.NDArray[np.int64]
-Whole = npt.NDArray[np.integer[Any]]
+Words = npt.NDArray[np.int32]
 
-_LARGEST_COUNT = 2**31 - 1
-# What is looked through in pieces stays in the cache, and needs no other memory.
-_ROWS_AT_ONCE = 2**18
-_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.0*)?\s*")
+_TEXTS_AT_ONCE = 2**17
+_ROWS_AT_ONCE = 2**20
+_SHARE_OF_MEMORY = 0.4
+"""Of the machine's, what DuckDB takes before it goes on on disk."""
+_PLAIN = re.compile(r"[-+]?[0-9.]+|-?inf|nan|(true|false|NaN|[\[{\"][ -~]*)")
+"""Values that a message shows as they are: numbers, and what JSON has."""
+_LONGEST_SHOWN = 100
+
+_INSERT = """
+    INSERT INTO rows
+    SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user), word, count, problem,
+        row, day, {called}
+    FROM ({rows})
+"""
+_SORTED = """
+    SELECT r.high, r.low, w.id, sum(r.count)::BIGINT AS count
+    FROM rows r LEFT JOIN words w USING (word)
+    GROUP BY ALL ORDER BY r.high, r.low, w.id NULLS LAST
+"""
+_DATED = """
+    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS user, coalesce(w.id, -1) AS word,
+        count, day, called
+    FROM (SELECT *, min(row) OVER (PARTITION BY high, low) AS first FROM rows)
+    LEFT JOIN words w USING (word) ORDER BY row
+"""
+_FALLING = """
+    SELECT row, day, lag(row) OVER users AS earlier, lag(day) OVER users AS before FROM rows
+    WINDOW users AS (PARTITION BY high, low ORDER BY row) QUALIFY day < before ORDER BY row LIMIT 1
+"""
 
 
-def dictionary_encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as one array of codes into its distinct values."""
-    if pa.types.is_dictionary(column.type):
-        whole = column.unify_dictionaries().combine_chunks()
-    else:
-        # Joined first: Arrow encodes chunk by chunk, and unifying those takes long. Large strings,
-        # because all rows together may pass 2 GB.
-        whole = column.cast(pa.large_string()) if is_text(column.type) else column
-        whole = whole.combine_chunks()
-        whole = whole.dictionary_encode()
-    # Of one chunk, some versions of Arrow make a chunked array, others an array.
-    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+@dataclass(kw_only=True, eq=False)
+class Texts:
+    """What of texts is no word, collected while they are read.
+
+    Attributes:
+        number: How many texts there were; 0 for counted words.
+        empty: Texts without a word.
+        dropped: How often what is no word was dropped, see `tokens.tokenize`.
+    """
+
+    number: int = 0
+    empty: int = 0
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, other: Texts) -> None:
+        """Add what was collected elsewhere."""
+        self.number += other.number
+        self.empty += other.empty
+        self.dropped.update(other.dropped)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UserRows:
-    """Whose the rows of a file are. Users are numbered in the order of their first rows.
+class DatedRows:
+    """Rows with days, in their order.
 
     Attributes:
-        num_clients: Number of users, those without a row included.
-        offsets: ``(num_clients + 1,) int64``, where each user's rows follow each other in the
-            order of users: user i's are ``offsets[i] : offsets[i + 1]``.
-        numbers: ``(rows,) int64``, where they do not.
+        users: ``(rows,) int64``: whose, numbered in the order of their first rows.
+        word_ids: ``(rows,) int64``; -1 for none.
+        counts: ``(rows,) int64``.
+        days: ``(rows,) int64``; dates count from 1970-01-01.
+        are_dates: Whether days are dates.
+        called: ``(rows,)``: what the file calls each row's user.
     """
 
-    num_clients: int
-    offsets: Ids | None = None
-    numbers: Ids | None = None
-
-    def of_rows(self) -> Ids:
-        """Return ``(rows,) int64``: each row's user."""
-        if self.numbers is not None:
-            return self.numbers
-        assert self.offsets is not None
-        return np.repeat(np.arange(self.num_clients), np.diff(self.offsets))
-
-    def where(self, kept: npt.NDArray[np.bool_]) -> UserRows:
-        """Return the same users with some of the rows."""
-        if self.offsets is None:
-            return replace(self, numbers=self.of_rows()[kept])
-        left_before = np.searchsorted(np.flatnonzero(~kept), self.offsets)
-        return replace(self, offsets=self.offsets - left_before)
-
-    def repeated(self, times: Ids) -> UserRows:
-        """Return the same users with each row so many times."""
-        return replace(self, offsets=None, numbers=np.repeat(self.of_rows(), times))
+    users: Ids
+    word_ids: Ids
+    counts: Ids
+    days: Ids
+    are_dates: bool
+    called: pa.ChunkedArray
 
 
-def user_rows(column: pa.ChunkedArray, path: Path) -> UserRows:
-    """Return whose each row is; a row without a user is refused."""
-    if pa.types.is_integer(column.type) and len(column) and not column.null_count:
-        # Users in order of their numbers, as in files of our own, are already numbered.
-        offsets = _offsets(column.to_numpy())
-        if offsets is not None:
-            return UserRows(num_clients=len(offsets) - 1, offsets=offsets)
-    codes, users = encoded_users(column, path)
-    num_clients, numbers = _renumber_by_first_row(codes, len(users))
-    return UserRows(num_clients=num_clients, numbers=numbers)
+class Rows:
+    """The rows of any number of files and frames.
 
-
-def encoded_users(column: pa.ChunkedArray, path: Path) -> tuple[Ids, pa.Array]:
-    """Return whose each row is, as codes into what users are called; refuses as `user_rows`."""
-    encoded = dictionary_encoded(column)
-    refuse_nulls(encoded, "user", path)
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    users = encoded.dictionary
-    if is_text(users.type):
-        _refuse_text(codes, users, "user", path)
-        blank = np.asarray(pc.equal(users, "").to_numpy(zero_copy_only=False))
-        refuse_first(blank[codes], "Expected a user, got none", path)
-    return codes, users
-
-
-def _offsets(numbers: npt.NDArray[np.integer[Any]]) -> Ids | None:
-    """Return where ascending numbers change, with both ends; None if they do not ascend."""
-    changes = [np.zeros(1, dtype=np.int64)]
-    for first in range(0, len(numbers), _ROWS_AT_ONCE):
-        piece = numbers[first : first + _ROWS_AT_ONCE + 1]
-        if (piece[1:] < piece[:-1]).any():
-            return None
-        changes.append(np.flatnonzero(piece[1:] != piece[:-1]) + (first + 1))
-    return np.concatenate([*changes, [len(numbers)]])
-
-
-def words_ascend(offsets: Ids, word_ids: Whole) -> bool:
-    """Return whether each user's words ascend, no word twice."""
-    is_first = np.zeros(len(word_ids) + 1, dtype=bool)
-    is_first[offsets] = True
-    for first in range(0, len(word_ids), _ROWS_AT_ONCE):
-        piece = word_ids[first : first + _ROWS_AT_ONCE + 1]
-        falls = piece[1:] <= piece[:-1]
-        if (falls & ~is_first[first + 1 : first + len(piece)]).any():
-            return False
-    return True
-
-
-def _renumber_by_first_row(codes: Ids, size: int) -> tuple[int, Ids]:
-    first_row = np.full(size, len(codes), dtype=np.int64)
-    # Assigned from the back: what stays is the first row.
-    first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    order = np.argsort(first_row, kind="stable")
-    used = int((first_row < len(codes)).sum())
-    number = np.empty(size, dtype=np.int64)
-    number[order] = np.arange(size)
-    return used, number[codes]
-
-
-def word_rows(column: pa.ChunkedArray, path: Path) -> tuple[list[str], Whole]:
-    """Return the sorted distinct words, and each row's word or -1 for none."""
-    encoded = dictionary_encoded(column)
-    texts = encoded.dictionary
-    codes: Whole = encoded.indices.fill_null(len(texts)).to_numpy()
-    _refuse_text(codes, texts, "word", path)
-    used = np.zeros(len(texts) + 1, dtype=bool)
-    used[codes] = True
-    order = pc.sort_indices(texts).to_numpy().astype(np.int64)
-    blank = pc.equal(texts, "").to_numpy(zero_copy_only=False)
-    kept = order[used[order] & ~blank[order].astype(bool)]
-    words: list[str] = texts.take(pa.array(kept)).to_pylist()
-    if not used[-1] and np.array_equal(kept, np.arange(len(texts))):
-        return words, codes
-    number = np.full(len(texts) + 1, -1, dtype=np.int32)
-    number[kept] = np.arange(len(kept))
-    return words, number[codes]
-
-
-def formed_rows(words: list[str], word_ids: Whole, layout: Layout) -> tuple[list[str], Whole]:
-    """Return the sorted words in Unicode form NFC or that of texts, and each row's one.
-
-    A word of which nothing would be left stays as it is.
-
-    Args:
-        words: Distinct words.
-        word_ids: ``(rows,)``: each row's word, or -1.
-        layout: Whether the form is that of texts, and of which language.
+    Attributes:
+        texts: What of them was no word.
     """
-    forms = [nfc(word) for word in words]
-    if layout.fold_case:
-        forms = [folded(word, layout.language) or word for word in forms]
-    elif forms == words:
-        return words, word_ids
-    distinct = sorted(set(forms))
-    place = {word: i for i, word in enumerate(distinct)}
-    # The last one is for -1.
-    number = np.array([*(place[form] for form in forms), -1], dtype=np.int32)
-    return distinct, number[word_ids]
 
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        salt: str = "",
+        place: Path | None = None,
+        memory: int | None = None,
+        dated: bool = False,
+    ) -> None:
+        """Begin without a row.
 
-def _refuse_text(codes: Whole, texts: Any, what: str, path: Path) -> None:
-    """Refuse bytes that are not UTF-8, and line breaks, which an unclosed quote leaves behind."""
-    refuse_bytes(texts, what, path, codes)
-    breaks = pc.match_substring_regex(texts, r"[\r\n]").to_numpy(zero_copy_only=False)
-    if breaks.any():
-        refuse_first(
-            np.r_[breaks.astype(bool), False][codes],
-            f"Expected a {what} without a line break (is a quote unclosed?), got one",
-            path,
+        Args:
+            layout: How files are laid out.
+            salt: Key of the order of users.
+            place: Where rows are, and what does not fit in memory; None to have them in memory.
+            memory: Bytes that DuckDB takes; None for a share of the machine's.
+            dated: Whether rows keep their days, their order, and what their users are called.
+        """
+        self._layout, self._salt, self._dated = layout, literal(salt), dated
+        self._tokenizer = Tokenizer(layout.language)
+        self._are_dates = False
+        self.texts = Texts()
+        self._database = duckdb.connect(":memory:" if place is None else str(place / "rows.duckdb"))
+        # Texts are read while their words are added.
+        self._texts = self._database.cursor()
+        most = memory or int(_SHARE_OF_MEMORY * memory_bytes())
+        self._database.execute(f"SET memory_limit = '{most // 2**20}MiB'")
+        self._database.execute("SET enable_progress_bar = false")
+        # Made where memory does not suffice, and removed at the end.
+        spilled = place or Path(tempfile.gettempdir()) / f"fedhh-{secrets.token_hex(8)}"
+        self._database.execute("SET temp_directory = ?", [str(spilled / "spilled")])
+        self._database.execute(
+            "CREATE TABLE rows (high UBIGINT, low UBIGINT, word VARCHAR, count BIGINT, "
+            "problem VARCHAR, row BIGINT, day BIGINT, called VARCHAR)"
+        )
+
+    def close(self) -> None:
+        """Drop all rows."""
+        self._texts.close()
+        self._database.close()
+
+    def add_file(
+        self,
+        path: Path,
+        names: Mapping[str, str] | None = None,
+        *,
+        nouns: Mapping[str, str] = NOUNS,
+        fills_counts: bool = False,
+    ) -> None:
+        """Add the rows of a file.
+
+        Args:
+            path: A file whose extension tells its kind.
+            names: Its columns by their roles; None to find them by the layout.
+            nouns: What messages call a user and a word.
+            fills_counts: Whether a record of JSON Lines without a count counts once.
+
+        Raises:
+            InputError: As `fedhh.clients.reading.sources.read_population`.
+        """
+        names = dict(find_columns(path, self._layout) if names is None else names)
+        # A record after the first may have a count.
+        is_late = kind_of(path) == JSON and "word" in names and "count" not in names
+        if is_late:
+            names["count"] = "count"
+        rules = {"nouns": nouns, "fills_counts": fills_counts, "counts_are_late": is_late}
+        with _reading(path):
+            try:
+                self._add(scan(path, names, self._layout.separator), path, rules)
+            except duckdb.Error:
+                table = rows_by_python(path, names, self._layout.separator)
+                if table is None:
+                    raise
+                self._add_view(table, names, path, rules)
+
+    def add_table(self, rows: pa.Table, name: str) -> None:
+        """Add the rows of an Arrow table; refuses as `add_file`."""
+        path = Path(name)
+        names = choose_columns(rows.column_names, self._layout.columns, path, is_file=False)
+        with _reading(path):
+            self._add_view(rows, names, path, {"nouns": NOUNS})
+
+    def add_piece(
+        self, users: pa.Array, words: pa.Array, counts: pa.Array, row: Any = None, day: Any = None
+    ) -> None:
+        """Add rows that are right as they are: text, text or null, and counts."""
+        nothing = pa.nulls(len(users), pa.int64())
+        row, day = (nothing if each is None else each for each in (row, day))
+        piece = {"user": users, "word": words, "count": counts, "row": row, "day": day}
+        self._database.register("piece", pa.table(piece))
+        self._insert("SELECT *, NULL AS problem FROM piece")
+        self._database.unregister("piece")
+
+    def words(self) -> list[str]:
+        """Bring all words to their form, number the distinct ones, and return them, sorted.
+
+        The form is Unicode's NFC, so that two spellings of the same symbols are one word, or that
+        of texts, where the layout folds case; a word of which nothing would be left stays as it is.
+        """
+        query = "SELECT DISTINCT word FROM rows WHERE word IS NOT NULL ORDER BY word"
+        words: list[str] = self._database.sql(query).to_arrow_table()["word"].to_pylist()
+        forms = [nfc(word) for word in words]
+        if self._layout.fold_case:
+            forms = [folded(word, self._layout.language) or word for word in forms]
+        distinct, ids = words, np.arange(len(words), dtype=np.int32)
+        if forms != words:
+            distinct = sorted(set(forms))
+            number = {word: i for i, word in enumerate(distinct)}
+            ids = np.array([number[form] for form in forms], dtype=np.int32)
+        numbered = pa.table({"word": pa.array(words, pa.large_string()), "id": ids})
+        self._database.register("numbered", numbered)
+        self._database.execute(
+            "CREATE TABLE words AS SELECT word::VARCHAR AS word, id FROM numbered"
+        )
+        self._database.unregister("numbered")
+        return distinct
+
+    def clients(self, name: str) -> Iterator[tuple[Ids, Words, Words]]:
+        """Yield users in the order of their hash, in pieces, once words are numbered.
+
+        Args:
+            name: Of the rows, for messages.
+
+        Yields:
+            How many words each user has; their ids, ascending within a user; and their counts.
+
+        Raises:
+            InputError: A user's counts of a word sum to 2^31 or more.
+        """
+        waiting: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)] * 4
+        for batch in self._database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE):
+            high, low = (batch.column(i).to_numpy().view(np.int64) for i in (0, 1))
+            ids = batch.column(2).fill_null(-1).to_numpy().astype(np.int64)
+            fresh = (high, low, ids, batch.column(3).to_numpy())
+            rows = [np.concatenate(each) for each in zip(waiting, fresh, strict=True)]
+            changes = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
+            # What a piece's last user still gets comes with the next.
+            last = int(changes[-1]) if len(changes) else 0
+            if last:
+                yield _users_of(rows[2][:last], rows[3][:last], changes[:-1], name)
+            waiting = [each[last:] for each in rows]
+        if len(waiting[0]):
+            yield _users_of(waiting[2], waiting[3], np.zeros(0, dtype=np.int64), name)
+
+    def dated(self, path: Path, column: str, who: str = "user") -> DatedRows:
+        """Return all rows of a file in their order, once words are numbered.
+
+        Args:
+            path: Of the file, for messages.
+            column: Name of its column of days, for messages.
+            who: What messages call a user.
+
+        Raises:
+            InputError: A row's day is before that of an earlier row of the same user.
+        """
+        fall = self._first(_FALLING)
+        if fall is not None:
+            row, day, earlier, before = fall
+            raise InputError(
+                f"Expected days that do not fall from row to row of a {who}, got "
+                f"{self._shown_day(day)} in row {row} after {self._shown_day(before)} in row "
+                f"{earlier} of {path}: time goes backwards; sort the file by its column "
+                f"{shown(column)}, or mend the day."
+            )
+        table = self._database.sql(_DATED).to_arrow_table()
+        users, word_ids, counts, days = (
+            table[name].to_numpy().astype(np.int64) for name in ("user", "word", "count", "day")
+        )
+        return DatedRows(
+            users=users,
+            word_ids=word_ids,
+            counts=counts,
+            days=days,
+            are_dates=self._are_dates,
+            called=table["called"],
+        )
+
+    def _shown_day(self, day: int) -> str:
+        return str(np.datetime64(day, "D")) if self._are_dates else f"day {day}"
+
+    def _insert(self, rows: str) -> None:
+        called = "user" if self._dated else "NULL"
+        self._database.execute(_INSERT.format(salt=self._salt, called=called, rows=rows))
+
+    def _add_view(
+        self, table: pa.Table, names: Mapping[str, str], path: Path, rules: Mapping[str, Any]
+    ) -> None:
+        # Before the types: an empty column of pandas may have none.
+        if not table.num_rows:
+            raise InputError(f"Expected at least one row, got none in {path}.")
+        chosen = table.select(list(names.values()))
+        # DuckDB trusts what Arrow says.
+        chosen.validate(full=True)
+        for connection in (self._database, self._texts):
+            connection.register("frame", chosen)
+        self._add(scan_table(chosen.schema, "frame", names, path), path, rules)
+
+    def _add(self, query: str, path: Path, rules: Mapping[str, Any]) -> None:
+        found = self._database.sql(query)
+        types = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
+        first_day = None
+        if self._dated:
+            first = self._first(f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
+            first_day = "" if first is None else first[0] or ""
+        checked = Rules(types=types, first_day=first_day, **rules)
+        self._are_dates = checked.days_are_dates
+        rows = checked.query(query)
+        if "text" in types:
+            self._database.begin()
+            try:
+                self._add_texts(rows, path)
+                self._database.commit()
+            except BaseException:
+                self._database.rollback()
+                raise
+            return
+        before = self._num_rows()
+        self._insert(rows)
+        if self._num_rows() == before:
+            raise _no_row(path)
+        first = self._first(
+            "SELECT problem, rowid FROM rows WHERE problem IS NOT NULL ORDER BY rowid LIMIT 1"
+        )
+        if first is not None:
+            raise _refused(first[0], first[1] - before + 1, path)
+
+    def _num_rows(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM rows").fetchall()[0][0])
+
+    def _first(self, query: str) -> Any:
+        """Return the only row of a query; None if it has none."""
+        return next(iter(self._database.execute(query).fetchall()), None)
+
+    def _add_texts(self, query: str, path: Path) -> None:
+        seen, texts = 0, Texts()
+        for batch in self._texts.sql(query).to_arrow_reader(_TEXTS_AT_ONCE):
+            problems = batch["problem"]
+            if problems.null_count < len(problems):
+                row = int(pc.index(problems.is_valid(), True).as_py())
+                raise _refused(problems[row].as_py(), seen + row + 1, path)
+            self._add_tokens(batch, seen, texts)
+            seen += len(batch)
+        if not seen:
+            raise _no_row(path)
+        self.texts.add(texts)
+
+    def _add_tokens(self, batch: pa.RecordBatch, seen: int, texts: Texts) -> None:
+        tokens = self._tokenizer.rows(pa.chunked_array([batch["word"]]))
+        is_empty = tokens.sizes == 0
+        texts.add(Texts(number=len(batch), empty=int(is_empty.sum()), dropped=tokens.dropped))
+        # Who wrote nothing but empty texts is a user, too.
+        times = np.maximum(tokens.sizes, 1)
+        ids = np.full(int(times.sum()), -1, dtype=np.int32)
+        has_word = np.repeat(~is_empty, times)
+        ids[has_word] = tokens.word_ids
+        of_text = np.repeat(np.arange(len(batch)), times)
+        self.add_piece(
+            batch["user"].take(pa.array(of_text)),
+            pa.DictionaryArray.from_arrays(
+                pa.array(ids, mask=~has_word), pa.array(tokens.words, pa.string())
+            ),
+            pa.array(has_word.astype(np.int64)),
+            row=pa.array(of_text + (seen + 1)),
+            day=batch["day"].take(pa.array(of_text)),
         )
 
 
-def refuse_bytes(texts: Any, what: str, path: Path, codes: Whole | None = None) -> None:
-    """Refuse bytes that are not UTF-8, in texts or in those that the codes of rows stand for."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        bad = np.array([not _is_utf8(value.as_buffer()) for value in texts])
-        bad = bad if codes is None else np.r_[bad, False][codes]
-        refuse_first(bad, f"Expected a {what} in UTF-8", path)
-
-
-def _is_utf8(value: Any) -> bool:
-    try:
-        value.to_pybytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def count_rows(column: pa.ChunkedArray, path: Path) -> Whole:
-    """Return each row's count, at most 2^31 - 1; the caller refuses 0 where there is a word."""
-    if pa.types.is_dictionary(column.type) or is_text(column.type):
-        encoded = dictionary_encoded(column)
-        refuse_nulls(encoded, "count", path)
-        codes = encoded.indices.to_numpy()
-        texts = [str(value) for value in encoded.dictionary.to_pylist()]
-        whole = np.array([_WHOLE_NUMBER.fullmatch(text) is not None for text in texts])
-        _refuse_counts(~whole[codes], lambda row: shown(texts[codes[row]]), path)
-        values = np.array([float(text) for text in texts], dtype=np.float64)[codes]
-    else:
-        refuse_nulls(column, "count", path)
-        if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
-            whole_counts: Whole = column.to_numpy()
-            if (
-                len(whole_counts)
-                and not 0 <= whole_counts.min() <= whole_counts.max() <= _LARGEST_COUNT
-            ):
-                bad = (whole_counts < 0) | (whole_counts > _LARGEST_COUNT)
-                _refuse_counts(bad, lambda row: f"{float(whole_counts[row]):.15g}", path)
-            return whole_counts
-        values = column.to_numpy().astype(np.float64)
-    bad = ~((values >= 0) & (values <= _LARGEST_COUNT) & (values == np.floor(values)))
-    _refuse_counts(bad, lambda row: f"{values[row]:.15g}", path)
-    counts: Ids = values.astype(np.int64)
-    return counts
-
-
-def _refuse_counts(bad: npt.NDArray[np.bool_], show: Any, path: Path) -> None:
-    if bad.any():
-        row = int(bad.argmax())
+def _users_of(ids: Ids, counts: Ids, changes: Ids, name: str) -> tuple[Ids, Words, Words]:
+    if counts.max() > LARGEST_COUNT:
         raise InputError(
-            f"Expected a whole count from 1 to {_LARGEST_COUNT}, got count={show(row)} in row "
-            f"{row + 1} of {path}."
+            f"Expected a client's counts of a word to sum to at most {LARGEST_COUNT}, got "
+            f"{counts.max()} in {name}."
         )
+    has_word = ids >= 0
+    sizes = np.add.reduceat(has_word.astype(np.int64), np.r_[0, changes])
+    return sizes, ids[has_word].astype(np.int32), counts[has_word].astype(np.int32)
 
 
-def rows_with_a_word(word_ids: Whole, counts: Whole, path: Path) -> npt.NDArray[np.bool_] | None:
-    """Return which rows have a word, None if all have one."""
-    if word_ids.min() >= 0 and counts.min() > 0:
-        return None
-    has_word = word_ids >= 0
-    _refuse_counts(has_word & (counts == 0), lambda row: str(counts[row]), path)
-    refuse_first(~has_word & (counts > 0), "Expected a word, got none", path)
-    return has_word
+def _refused(problem: str, row: int, path: Path) -> Exception:
+    if problem == NO_RECORD:
+        return duckdb.InvalidInputException(f"no object of JSON in row {row}")
+    message, has_value, value = problem.partition("\0")
+    if has_value:
+        is_plain = _PLAIN.fullmatch(value) and len(value) <= _LONGEST_SHOWN
+        message += value if is_plain else shown(value)
+    return InputError(f"{message} in row {row} of {path}.")
 
 
-def refuse_nulls(column: Any, what: str, path: Path) -> None:
-    """Refuse a column where a row has no value."""
-    if column.null_count:
-        missing = column.is_null().to_numpy(zero_copy_only=False)
-        refuse_first(missing, f"Expected a {what}, got none", path)
+def _no_row(path: Path) -> InputError:
+    return InputError(f"Expected at least one row, got only a header in {path}.")
 
 
-def refuse_first(bad: npt.NDArray[np.bool_], message: str, path: Path) -> None:
-    """Refuse the first row of which something is bad."""
-    if bad.any():
-        raise InputError(f"{message} in row {int(bad.argmax()) + 1} of {path}.")
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what a file holds and nobody can read into one line; not the want of memory or disk."""
+    try:
+        with readable(path):
+            yield
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        if "No space left" in str(error):
+            raise
+        raise unreadable(path, error) from None

@@ -6,8 +6,8 @@ text of a user. Formats: Parquet, CSV (also .gz), JSON Lines (.jsonl or .ndjson,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,28 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.reading.columns import Layout, choose_columns, find_columns
-from fedhh.clients.reading.rows import (
-    UserRows,
-    Whole,
-    count_rows,
-    formed_rows,
-    refuse_bytes,
-    refuse_nulls,
-    rows_with_a_word,
-    user_rows,
-    word_rows,
-    words_ascend,
-)
-from fedhh.clients.reading.tables import (
-    has_free_records,
-    read_columns,
-    readable,
-    require_known_extension,
-    require_type,
-    write_rows,
-)
-from fedhh.clients.reading.tokens import tokenize_all
+from fedhh.clients.reading.columns import Layout, find_columns
+from fedhh.clients.reading.rows import Rows, Texts
+from fedhh.clients.reading.tables import kind_of, write_rows
 from fedhh.validation import InputError
 from fedhh.words.languages import ENGLISH
 from fedhh.words.lexicon import Lexicon
@@ -48,15 +29,11 @@ class FileContent:
 
     Attributes:
         population: Its users and their words.
-        dropped: How often what is no word was dropped from texts, see `tokens.tokenize`.
-        texts: How many texts there were; 0 for counted words.
-        empty_texts: Texts without a word.
+        texts: What of its texts is no word; nothing of counted words.
     """
 
     population: StoredPopulation
-    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
-    texts: int = 0
-    empty_texts: int = 0
+    texts: Texts = field(default_factory=Texts)
 
 
 def read_population(
@@ -73,9 +50,9 @@ def read_population(
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
     count, every row counts once; rows of the same user and word are added up. Words are brought to
     Unicode form NFC, so that two spellings of the same symbols are one word; text is tokenized by
-    the rule of `fedhh.clients.reading.tokens`. Users are numbered in the order of their first row,
-    words are sorted. A row with no word and the count 0 stands for a user that holds nothing. Rows
-    in messages are counted from 1, without the header.
+    the rule of `fedhh.clients.reading.tokens`. Users stand in the order of a hash of what they are
+    called, 7 and "7" being one; words are sorted. A row with no word and the count 0 stands for a
+    user that holds nothing. Rows in messages are counted from 1, without the header.
 
     Args:
         path: A file whose extension tells its format.
@@ -108,10 +85,22 @@ def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileCo
         InputError: As `read_population`.
     """
     path = Path(path)
-    names = find_columns(path, layout)
-    with readable(path):
-        table = read_columns(path, with_late_counts(names, path), layout.separator)
-        return _content_of(table, path, unit, layout)
+    with closing(Rows(layout)) as rows:
+        rows.add_file(path)
+        return FileContent(population=_population(rows, path.name, unit), texts=rows.texts)
+
+
+def _population(rows: Rows, name: str, unit: str = "user") -> StoredPopulation:
+    words = rows.words()
+    sizes, word_ids, counts = zip(*rows.clients(name), strict=True)
+    return StoredPopulation(
+        name=name,
+        lexicon=Lexicon(words=words),
+        offsets=np.r_[0, np.cumsum(np.concatenate(sizes))],
+        word_ids=np.concatenate(word_ids),
+        counts=np.concatenate(counts),
+        unit=unit,
+    )
 
 
 def population_of_table(
@@ -134,16 +123,10 @@ def population_of_table(
     Raises:
         InputError: As `read_population`.
     """
-    path = Path(name)
-    names = choose_columns(rows.column_names, columns or {}, path, is_file=False)
-    # Before the types: an empty column of pandas may have none.
-    if not rows.num_rows:
-        raise InputError(f"Expected at least one row, got none in {name}.")
-    for role, column in names.items():
-        require_type(role, column, rows.schema.field(column).type, path)
-    chosen = rows.select(list(names.values())).rename_columns(list(names))
-    layout = Layout(fold_case=fold_case, language=language)
-    return _content_of(chosen, path, "user", layout).population
+    layout = Layout(columns=columns or {}, fold_case=fold_case, language=language)
+    with closing(Rows(layout)) as found:
+        found.add_table(rows, name)
+        return _population(found, name)
 
 
 def read_texts(path: str | Path, layout: Layout) -> FileContent:
@@ -156,75 +139,6 @@ def read_texts(path: str | Path, layout: Layout) -> FileContent:
     if "text" not in find_columns(path, layout):
         raise InputError(f"Expected a column 'text', got counted words already in {path}.")
     return read_file(path, layout)
-
-
-def _content_of(table: pa.Table, path: Path, unit: str, layout: Layout) -> FileContent:
-    """Return what a table holds, whose columns are named by their roles."""
-    if not table.num_rows:
-        raise InputError(f"Expected at least one row, got only a header in {path}.")
-    users = user_rows(table["user"], path)
-    if "word" in table.column_names:
-        words, word_ids = formed_rows(*word_rows(table["word"], path), layout)
-        counts = (
-            count_rows(table["count"], path)
-            if "count" in table.column_names
-            else np.ones(len(word_ids), dtype=np.int32)
-        )
-        holds = rows_with_a_word(word_ids, counts, path)
-        if holds is not None:
-            users, word_ids, counts = users.where(holds), word_ids[holds], counts[holds]
-        population = _population_of(users, word_ids, counts, words=words, name=path.name, unit=unit)
-        return FileContent(population=population)
-    refuse_nulls(table["text"], "text", path)
-    refuse_bytes(table["text"], "text", path)
-    tokens = tokenize_all(table["text"], layout.language)
-    users = users.repeated(tokens.sizes)
-    population = _population_of(
-        users, tokens.word_ids, None, words=tokens.words, name=path.name, unit=unit
-    )
-    return FileContent(
-        population=population,
-        dropped=tokens.dropped,
-        texts=len(tokens.sizes),
-        empty_texts=int((tokens.sizes == 0).sum()),
-    )
-
-
-def _population_of(
-    rows: UserRows,
-    word_ids: Whole,
-    counts: Whole | None,
-    *,
-    words: list[str],
-    name: str,
-    unit: str,
-) -> StoredPopulation:
-    if counts is not None and rows.offsets is not None and words_ascend(rows.offsets, word_ids):
-        # As in files of our own: that is how a population is held.
-        return StoredPopulation(
-            name=name,
-            lexicon=Lexicon(words=words),
-            offsets=rows.offsets,
-            word_ids=word_ids.astype(np.int32, copy=False),
-            counts=counts.astype(np.int32, copy=False),
-            unit=unit,
-        )
-    return StoredPopulation.from_rows(
-        name=name,
-        lexicon=Lexicon(words=words),
-        clients=rows.of_rows(),
-        word_ids=word_ids.astype(np.int64, copy=False),
-        counts=None if counts is None else counts.astype(np.int64, copy=False),
-        num_clients=rows.num_clients,
-        unit=unit,
-    )
-
-
-def with_late_counts(names: dict[str, str], path: Path) -> dict[str, str]:
-    """Return the columns with that of counts, which a record after the first may have."""
-    if "word" in names and has_free_records(path):
-        return {**names, "count": names.get("count", "count")}
-    return names
 
 
 def write_population(population: StoredPopulation, path: str | Path) -> None:
@@ -272,7 +186,7 @@ def prepare_text(
 ) -> FileContent:
     """Count the words of each user's texts, write them as user, word, count, and return them.
 
-    Users are numbers in the order of their first text, so that names do not go on.
+    Users are numbers, so that names do not go on.
 
     Args:
         in_path: A file with a row for each text, as in `read_population`.
@@ -284,7 +198,7 @@ def prepare_text(
     Raises:
         InputError: As `read_population` and `write_population` do.
     """
-    require_known_extension(Path(out_path))
+    kind_of(Path(out_path))
     layout = Layout(columns=columns or {}, separator=separator, language=language)
     content = read_texts(in_path, layout)
     write_population(content.population, out_path)

@@ -1,31 +1,28 @@
-"""Table files: Parquet, CSV and JSON Lines, read into columns and written whole or not at all.
+"""Table files: Parquet, CSV and JSON Lines, as queries of DuckDB; written whole or not at all.
 
 Text columns stay text: ``nan``, ``null``, ``NA``, ``true`` and ``007`` are words. Users are text or
 integers, words and texts are text, counts are numbers, days are integers or dates; a column of any
-other type is refused.
+other type is refused. Nothing is guessed: every column is read as what it is said to be.
 """
 
 from __future__ import annotations
 
 import csv
-import functools
-import gzip
-import io
 import itertools
 import json
+import os
+import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+import duckdb
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
-from fedhh.clients.reading.json_lines import json_header, read_json
 from fedhh.system.files import whole_file
 from fedhh.system.reading import LONGEST_LINE, opened, require_regular, text_lines
 from fedhh.validation import InputError, shown
@@ -33,15 +30,19 @@ from fedhh.validation import InputError, shown
 COMMA = ","
 """What separates the columns of CSV, if nothing else is said."""
 
+PARQUET, CSV, JSON = "parquet", "csv", "json"
+"""Kinds of files."""
+
+_EXTENSIONS = {
+    ".parquet": PARQUET,
+    ".csv": CSV,
+    ".csv.gz": CSV,
+    ".jsonl": JSON,
+    ".jsonl.gz": JSON,
+    ".ndjson": JSON,
+    ".ndjson.gz": JSON,
+}
 _NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t"}
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-# Of bytes; the longest line that can be read.
-_BLOCK_SIZE = LONGEST_LINE
-_ROWS_AT_ONCE = 2**18
-_ROWS_OF_PIECE = 2**20
-# Each has a dictionary of its words, as large as it gets.
-_ROWS_PER_GROUP = 2**26
-_LARGEST_DICTIONARY = 2**30
 _LONGEST_LIST = 200
 _UNREADABLE = (
     OSError,
@@ -49,33 +50,65 @@ _UNREADABLE = (
     MemoryError,
     OverflowError,
     RecursionError,
-    UnicodeDecodeError,
+    UnicodeError,
     csv.Error,
     zlib.error,
     pa.ArrowException,
 )
+NO_RECORD = "record"
+"""What is wrong with a row that is no object of JSON."""
+
+_LINES = f"auto_detect=false, header=false, max_line_size={LONGEST_LINE}, buffer_size={2**25}"
+# A sign that JSON writes with an escape, so that a line is one column.
+_NO_SEPARATOR = "delim='\x01', quote='', escape=''"
+
+
+def kind_of(path: Path) -> str:
+    """Return the kind of a file by its extension.
+
+    Raises:
+        InputError: It has none of the known ones.
+    """
+    for extension, kind in _EXTENSIONS.items():
+        if path.name.lower().endswith(extension):
+            return kind
+    raise InputError(
+        f"Unknown kind of file {shown(path.name)}; known extensions: {', '.join(_EXTENSIONS)}."
+    )
+
+
+def has_known_extension(path: Path) -> bool:
+    """Return whether the path ends in a known extension."""
+    return path.name.lower().endswith(tuple(_EXTENSIONS))
 
 
 def read_header(path: Path, separator: str | None = None) -> list[str]:
     """Return the names of a file's columns; of JSON Lines, the keys of the first record.
 
     Args:
-        path: A file whose extension tells its format.
+        path: A file whose extension tells its kind.
         separator: See `separator_of`; of CSV alone.
 
     Raises:
         InputError: The file is missing, a directory, unreadable, empty or malformed, its
             extension is unknown, or it has no separator.
     """
-    table_format = _format_of(path)
+    kind = kind_of(path)
     require_regular(path)
-    if separator is not None and not is_csv(path):
+    if separator is not None and kind != CSV:
         raise InputError(
             f"Expected a CSV file for the separator {shown(separator)}, got {path}; remove it."
         )
     character = separator_of(separator)
     with readable(path):
-        names = table_format.header(path, character)
+        if kind == PARQUET:
+            names: list[str] = _parquet_schema(path).names
+        elif kind == CSV:
+            names = _csv_header(path, character)[1]
+        else:
+            names = list(next(_json_records(path), {}))
+            if not names:
+                raise InputError(f"Expected a JSON object on each line, got an empty file {path}.")
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise InputError(f"Expected distinct columns in {path}, got {shown(repeated[0])} twice.")
@@ -105,96 +138,226 @@ def separator_name(character: str) -> str:
     return "tab" if character == "\t" else character
 
 
-def is_csv(path: Path) -> bool:
-    """Return whether a file's extension says CSV."""
-    return _format_of(path) is _CSV
-
-
-def read_columns(path: Path, names: Mapping[str, str], separator: str | None = None) -> pa.Table:
-    """Return the named columns of a file.
-
-    Args:
-        path: A file whose header `read_header` has returned.
-        names: The file's column for each of ``user``, ``word`` or ``text``, ``count``, ``day``.
-            Counts that no record of JSON Lines has are left out.
-        separator: As for `read_header`.
-
-    Returns:
-        A table with the keys of ``names`` as columns, as the file has them or as dictionaries of
-        the same values. CSV has only text.
-
-    Raises:
-        InputError: The file is unreadable or malformed.
-    """
-    with readable(path):
-        return _format_of(path).read(path, names, separator_of(separator))
-
-
-def column_pieces(
-    path: Path, names: Mapping[str, str], separator: str | None = None
-) -> Iterator[pa.Table]:
-    """Yield what `read_columns` returns in pieces, so that a Parquet file need not fit in memory.
-
-    A file of another format is one piece.
-    """
-    if _format_of(path) is not _PARQUET:
-        yield read_columns(path, names, separator)
-        return
-    with readable(path), opened(path) as raw, pa.parquet.ParquetFile(raw) as file:
-        _require_types(file.schema_arrow, names, path)
-        for batch in file.iter_batches(_ROWS_OF_PIECE, columns=list(names.values())):
-            piece = pa.Table.from_batches([batch])
-            yield piece.select(list(names.values())).rename_columns(list(names))
-
-
-def write_rows(path: Path, rows: pa.Table) -> None:
-    """Write columns user, word (one dictionary array) and count in the extension's format.
-
-    The file appears whole or not at all.
-
-    Raises:
-        InputError: The extension is unknown, or the file cannot be written.
-    """
-    table_format = _format_of(path)
-    if not path.parent.is_dir():
-        raise InputError(
-            f"Expected a file that can be written, got {path}: No such file or directory."
-        )
-    try:
-        with (
-            whole_file(path) as temporary,
-            _written(temporary, compressed=path.suffix.lower() == ".gz") as file,
-        ):
-            table_format.write(file, rows)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"Expected a file that can be written, got {path}: {reason}.") from None
-
-
-def has_free_records(path: Path) -> bool:
-    """Return whether records may differ in their columns, as in JSON Lines."""
-    return _format_of(path) is _JSON
-
-
-def has_known_extension(path: Path) -> bool:
-    """Return whether the path ends in a known extension."""
-    return path.name.lower().endswith(tuple(_FORMATS))
-
-
-def require_known_extension(path: Path) -> None:
-    """Raise InputError unless the path ends in a known extension."""
-    _format_of(path)
-
-
-def is_text(column_type: Any) -> bool:
-    """Return whether a type of Arrow's is text, in any of its layouts."""
-    return str(column_type) in ("string", "large_string", "string_view")
-
-
 def list_names(names: Sequence[str]) -> str:
     """Return the names of columns for a message, cut where they are too many to be read."""
     text = ", ".join(itertools.islice(names, _LONGEST_LIST))
     return text if len(text) <= _LONGEST_LIST else f"{text[:_LONGEST_LIST]}..."
+
+
+def scan(path: Path, names: Mapping[str, str], separator: str | None = None) -> str:
+    """Return the SQL of a file's rows, in order.
+
+    Args:
+        path: A file whose header `read_header` has returned.
+        names: The file's column for some of ``user``, ``word`` or ``text``, ``count``, ``day``.
+        separator: As for `read_header`.
+
+    Returns:
+        A query with the keys of ``names`` as columns, and ``wrong``: what is wrong with the types
+        of a row of JSON Lines, or NULL. All of CSV and JSON is text.
+
+    Raises:
+        InputError: A column of Parquet has a wrong type.
+    """
+    kind = kind_of(path)
+    # Of a path, DuckDB would take signs for patterns and folders like "user=7" for columns.
+    place = literal("".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path)))
+    if kind == PARQUET:
+        require_types(_parquet_schema(path), names, path)
+        return _columns(names, f"read_parquet({place}, hive_partitioning=false)")
+    if kind == JSON:
+        lines = f"read_csv({place}, {_LINES}, {_NO_SEPARATOR}, columns={{'line': 'VARCHAR'}})"
+        return _json_rows(names, lines)
+    character = separator_of(separator)
+    skipped, found = _csv_header(path, character)
+    cells = [f"c{number}" for number in range(len(found))]
+    types = ", ".join(f"'{cell}': 'VARCHAR'" for cell in cells)
+    table = (
+        f"read_csv({place}, {_LINES}, skip={skipped}, delim={literal(character)}, quote='\"', "
+        f"escape='\"', strict_mode=true, columns={{{types}}}, force_not_null={cells})"
+    )
+    return _columns({role: cells[found.index(name)] for role, name in names.items()}, table)
+
+
+def scan_table(schema: pa.Schema, view: str, names: Mapping[str, str], path: Path) -> str:
+    """Return the SQL of the rows of an Arrow table that DuckDB knows as a view; see `scan`."""
+    require_types(schema, names, path)
+    return _columns(names, view)
+
+
+def _columns(names: Mapping[str, str], table: str) -> str:
+    chosen = ", ".join(f"{identifier(name)} AS {identifier(role)}" for role, name in names.items())
+    return f"SELECT {chosen}, NULL::VARCHAR AS wrong FROM {table}"
+
+
+def _json_rows(names: Mapping[str, str], lines: str) -> str:
+    """Return the SQL of records, each key looked for where it is needed."""
+    keys = [literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in names.values()]
+    no_object = "coalesce(json_type(record) <> 'OBJECT', true)"
+    columns, wrong = [], [f"WHEN {no_object} THEN {literal(NO_RECORD)}"]
+    for number, (role, name) in enumerate(names.items(), start=1):
+        columns.append(f"cells[{number}] ->> '$' AS {identifier(role)}")
+        wanted, accepted = _JSON_TYPES[role]
+        text = literal(f"Expected {wanted} in {shown(name)}, got ") + " || chr(0)"
+        wrong.append(
+            f"WHEN json_type(cells[{number}]) NOT IN ({accepted}, 'NULL') "
+            f"THEN {text} || left(cells[{number}]::VARCHAR, {_LONGEST_LIST})"
+        )
+    return (
+        f"SELECT {', '.join(columns)}, CASE {' '.join(wrong)} END AS wrong FROM (SELECT record, "
+        f"json_extract(record, [{', '.join(keys)}]) AS cells FROM (SELECT try(line::JSON) AS "
+        f"record, line FROM {lines}) WHERE trim(line) <> '')"
+    )
+
+
+_TEXT, _INTEGER = "'VARCHAR'", "'BIGINT', 'UBIGINT'"
+_JSON_TYPES = {
+    "user": ("text or an integer", f"{_TEXT}, {_INTEGER}"),
+    "word": ("text", _TEXT),
+    "text": ("text", _TEXT),
+    "count": ("a number", f"{_INTEGER}, 'DOUBLE'"),
+    "day": ("a day", f"{_TEXT}, {_INTEGER}"),
+}
+"""How a message names what a key of JSON may hold, and DuckDB its types."""
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return the name of a column as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def rows_by_python(path: Path, names: Mapping[str, str], separator: str | None) -> pa.Table | None:
+    """Return what DuckDB could not read, or name the line for which it could not.
+
+    Of CSV, its parser does not take line ends of two kinds; of other files, nothing is returned.
+
+    Raises:
+        InputError: A line is wrong.
+    """
+    kind = kind_of(path)
+    if kind == JSON:
+        for _ in _json_records(path):
+            pass
+    if kind != CSV:
+        return None
+    rows = list(_csv_rows(path, separator_of(separator)))
+    found, *cells = filter(None, rows)
+    columns = dict(zip(found, zip(*cells, strict=True), strict=True))
+    return pa.table({name: pa.array(columns[name], pa.large_string()) for name in names.values()})
+
+
+def _csv_rows(path: Path, separator: str) -> Generator[list[str], None, None]:
+    """Yield all rows of CSV, blank lines as empty ones, none of which is longer than another."""
+    with closing(text_lines(path)) as lines:
+        rows = csv.reader(lines, delimiter=separator, strict=True)
+        width, start = 0, 1
+        try:
+            for row in rows:
+                width = width or len(row)
+                if row and len(row) != width:
+                    raise InputError(
+                        f"Expected {width} fields as in the header, got {len(row)} on line "
+                        f"{rows.line_num} of {path}."
+                    )
+                yield row
+                start = rows.line_num + 1
+                # The header's cells are short; of others, DuckDB has no limit.
+                csv.field_size_limit(LONGEST_LINE)
+        except csv.Error as problem:
+            raise _no_csv(problem, start, rows.line_num, path) from None
+        finally:
+            csv.field_size_limit(_LONGEST_CELL)
+
+
+_LONGEST_CELL = csv.field_size_limit()
+
+
+def _csv_header(path: Path, separator: str) -> tuple[int, list[str]]:
+    """Return how many rows there are to the header, blank ones and itself, and its cells."""
+    with closing(_csv_rows(path, separator)) as rows:
+        for number, row in enumerate(rows, start=1):
+            if row:
+                return number, row
+    raise InputError(f"Expected a header line, got an empty file {path}.")
+
+
+def _no_csv(problem: csv.Error, start: int, line: int, path: Path) -> InputError:
+    if "new-line character" in str(problem):
+        return InputError(
+            f"Expected lines that end in a line feed, got a carriage return alone on line {line} "
+            f"of {path}; save the file with the line ends of Unix or Windows."
+        )
+    if "unexpected end" in str(problem):
+        return InputError(
+            f"Expected a quote to be closed, got one that opens on line {start} and has no end in "
+            f"{path}."
+        )
+    return InputError(f"Expected valid CSV, got {problem} on line {line} of {path}.")
+
+
+def _json_records(path: Path) -> Iterator[dict[str, Any]]:
+    for line, text in enumerate(text_lines(path), start=1):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except RecursionError:
+            raise InputError(
+                f"Expected JSON of a few levels, got deeper nesting on line {line} of {path}."
+            ) from None
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"Expected valid JSON, got {error.msg} in column {error.colno} on line {line} of "
+                f"{path}."
+            ) from None
+        except ValueError:
+            # Python's limit; the decoder's own errors are named above.
+            raise InputError(
+                f"Expected numbers of at most 4,300 digits, got a longer one on line {line} of "
+                f"{path}."
+            ) from None
+        if not isinstance(record, dict):
+            raise InputError(f"Expected a JSON object on each line, got line {line} of {path}.")
+        yield record
+
+
+def _parquet_schema(path: Path) -> pa.Schema:
+    with opened(path) as raw:
+        return pa.parquet.read_schema(raw)
+
+
+def _is_text(column_type: Any) -> bool:
+    return str(column_type) in ("string", "large_string", "string_view")
+
+
+_ACCEPTED = {
+    "user": ((_is_text, pa.types.is_integer), "users as text or integers"),
+    "word": ((_is_text,), "words as text"),
+    "text": ((_is_text,), "texts as text"),
+    "count": ((_is_text, pa.types.is_integer, pa.types.is_floating), "counts as whole numbers"),
+    "day": ((_is_text, pa.types.is_integer, pa.types.is_date), "days as integers or dates"),
+}
+"""What a column of Parquet may hold, plain or as a dictionary, and how a message says it."""
+
+
+def require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> None:
+    """Refuse a column whose values would have to be guessed at."""
+    for role, name in names.items():
+        found = schema.field(name).type
+        value_type = found.value_type if pa.types.is_dictionary(found) else found
+        accepted, words = _ACCEPTED[role]
+        if not any(is_type(value_type) for is_type in accepted):
+            text = str(found)
+            raise InputError(
+                f"Expected {words} in the column {shown(name)}, got "
+                f"{text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST] + '...'} in "
+                f"{path}; convert the column."
+            )
 
 
 @contextmanager
@@ -205,216 +368,43 @@ def readable(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except _UNREADABLE as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-        raise InputError(f"Expected a readable {path.name}, got {path}: {reason}.") from None
+        raise unreadable(path, error) from None
 
 
-@contextmanager
-def _written(path: Path, *, compressed: bool) -> Iterator[BinaryIO]:
-    with path.open("wb") as raw:
-        if not compressed:
-            yield raw
-        else:
-            # No time stamp and no name: the same rows give the same bytes.
-            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file:
-                yield file  # type: ignore[misc]  # A binary mode gives a binary file.
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Return the one line for a file that cannot be read."""
+    reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    # DuckDB's own begin with their kind.
+    reason = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", reason)
+    return InputError(f"Expected a readable {path.name}, got {path}: {reason}.")
 
 
-def _parquet_header(path: Path, _: str) -> list[str]:
-    names: list[str] = pa.parquet.read_schema(path).names
-    return names
+def write_rows(path: Path, rows: pa.Table) -> None:
+    """Write columns user, word and count in the extension's format.
 
+    The file appears whole or not at all; the same rows give the same bytes.
 
-def _read_parquet(path: Path, names: Mapping[str, str], _: str) -> pa.Table:
-    texts = [names[role] for role in ("user", "word") if role in names]
-    # Only string columns follow `read_dictionary`; others are left as they are. Of a path, Arrow
-    # would take folders like "user=7" for columns, so it gets a file.
-    with opened(path) as raw:
-        _require_types(pa.parquet.read_schema(raw), names, path)
-        raw.seek(0)
-        with pa.parquet.ParquetFile(raw, read_dictionary=texts) as file:
-            table = file.read(columns=list(names.values()))
-    return table.select(list(names.values())).rename_columns(list(names))
-
-
-def _require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> None:
-    for role, name in names.items():
-        require_type(role, name, schema.field(name).type, path)
-
-
-def require_type(role: str, name: str, column_type: Any, path: Path) -> None:
-    """Refuse a Parquet column whose values would have to be guessed at."""
-    is_dictionary = pa.types.is_dictionary(column_type)
-    value_type = column_type.value_type if is_dictionary else column_type
-    accepted, words = _ACCEPTED[role]
-    if not any(is_type(value_type) for is_type in accepted):
-        text = str(column_type)
-        raise InputError(
-            f"Expected {words} in the column {shown(name)}, got "
-            f"{text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST] + '...'} in {path}; "
-            "convert the column."
-        )
-
-
-def _csv_header(path: Path, separator: str) -> list[str]:
-    with closing(text_lines(path)) as lines:
-        rows = csv.reader(lines, delimiter=separator, strict=True)
-        try:
-            first = next(filter(None, rows), None)
-        except csv.Error as problem:
-            raise _no_csv(problem, rows.line_num, path) from None
-    if first is None:
-        raise InputError(f"Expected a header line, got an empty file {path}.")
-    return first
-
-
-def _read_csv(path: Path, names: Mapping[str, str], separator: str) -> pa.Table:
-    types = {name: pa.string() if role == "text" else _TEXT for role, name in names.items()}
+    Raises:
+        InputError: The extension is unknown, or the file cannot be written.
+    """
+    kind = kind_of(path)
+    if not path.parent.is_dir():
+        raise _unwritable(path, "No such file or directory")
+    options = {PARQUET: "COMPRESSION zstd", CSV: "HEADER", JSON: ""}[kind]
+    if path.suffix.lower() == ".gz":
+        options += f"{', ' if options else ''}COMPRESSION gzip"
     try:
-        with opened(path) as file:
-            table = pa.csv.read_csv(
-                file,
-                read_options=pa.csv.ReadOptions(block_size=_BLOCK_SIZE),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=separator, newlines_in_values="text" in names
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=list(names.values()),
-                    strings_can_be_null=False,
-                    null_values=[],
-                ),
-            )
-    except pa.ArrowInvalid as error:
-        _refuse_csv(path, separator, error)
-        raise
-    return table.rename_columns(list(names))
+        with whole_file(path) as temporary, closing(duckdb.connect()) as database:
+            database.register("rows", rows)
+            out = f"COPY rows TO {literal(str(temporary))} (FORMAT {kind}, {options})"
+            database.execute(out.replace(", )", ")"))
+    except OSError as error:
+        raise _unwritable(path, str(error.strerror or error)) from None
+    except duckdb.Error as error:
+        number = re.search(r'"errno":"(\d+)"', str(error))
+        reason = str(error) if number is None else os.strerror(int(number[1]))
+        raise _unwritable(path, reason.splitlines()[0]) from None
 
 
-def _refuse_csv(path: Path, separator: str, error: pa.ArrowInvalid) -> None:
-    """Name the line that Arrow could not read; its own message does not."""
-    lines = text_lines(path)
-    rows = csv.reader(lines, delimiter=separator, strict=True)
-    width = 0
-    # Arrow has no limit for a cell, so that Python's would name a line that is not at fault.
-    limit = csv.field_size_limit(LONGEST_LINE)
-    try:
-        for row in filter(None, rows):
-            width = width or len(row)
-            if len(row) != width:
-                raise InputError(
-                    f"Expected {width} fields as in the header, got {len(row)} on line "
-                    f"{rows.line_num} of {path}."
-                )
-    except csv.Error as problem:
-        raise _no_csv(problem, rows.line_num, path) from error
-    finally:
-        csv.field_size_limit(limit)
-        lines.close()
-
-
-def _no_csv(problem: csv.Error, line: int, path: Path) -> InputError:
-    if "new-line character" in str(problem):
-        return InputError(
-            f"Expected lines that end in a line feed, got a carriage return alone on line {line} "
-            f"of {path}; save the file with the line ends of Unix or Windows."
-        )
-    return InputError(f"Expected valid CSV, got {problem} on line {line} of {path}.")
-
-
-def _write_parquet(file: BinaryIO, rows: pa.Table) -> None:
-    # Numbers of words and steps between users: that leaves little to a compression, and is read in
-    # the form in which clients are held.
-    pa.parquet.write_table(
-        rows,
-        file,
-        compression={"user": "none", "word": "none", "count": "zstd"},
-        use_dictionary=["word", "count"],
-        column_encoding={"user": "DELTA_BINARY_PACKED"},
-        row_group_size=_ROWS_PER_GROUP,
-        dictionary_pagesize_limit=_LARGEST_DICTIONARY,
-    )
-
-
-def _write_csv(file: BinaryIO, rows: pa.Table) -> None:
-    file.write(b"user,word,count\n")
-    for batch in _encoded_rows(rows, _csv_cell, missing=""):
-        lines = [f"{user},{word},{count}\n" for user, word, count in batch]
-        file.write("".join(lines).encode())
-
-
-def _csv_cell(word: str) -> str:
-    cell = io.StringIO(newline="")
-    csv.writer(cell, lineterminator="").writerow([word])
-    return cell.getvalue()
-
-
-def _write_json(file: BinaryIO, rows: pa.Table) -> None:
-    for batch in _encoded_rows(rows, functools.partial(json.dumps, ensure_ascii=False), "null"):
-        lines = [
-            f'{{"user": {user}, "word": {word}, "count": {count}}}\n' for user, word, count in batch
-        ]
-        file.write("".join(lines).encode())
-
-
-def _encoded_rows(
-    rows: pa.Table, encode: Callable[[str], str], missing: str
-) -> Iterator[Iterator[tuple[int, str, int]]]:
-    """Yield rows in pieces, each distinct word encoded once."""
-    column = rows["word"].chunk(0)
-    # Of no word, the last entry stands in: the index -1.
-    words = [encode(word) for word in column.dictionary.to_pylist()] + [missing]
-    ids = column.indices.fill_null(-1).to_numpy()
-    users, counts = rows["user"].to_numpy(), rows["count"].to_numpy()
-    for first in range(0, len(ids), _ROWS_AT_ONCE):
-        piece = slice(first, first + _ROWS_AT_ONCE)
-        yield zip(
-            users[piece].tolist(),
-            [words[i] for i in ids[piece].tolist()],
-            counts[piece].tolist(),
-            strict=True,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TableFormat:
-    header: Callable[[Path, str], list[str]]
-    read: Callable[[Path, Mapping[str, str], str], pa.Table]
-    write: Callable[[BinaryIO, pa.Table], None]
-
-
-_PARQUET = _TableFormat(header=_parquet_header, read=_read_parquet, write=_write_parquet)
-_CSV = _TableFormat(header=_csv_header, read=_read_csv, write=_write_csv)
-_JSON = _TableFormat(
-    header=lambda path, _: json_header(path),
-    read=lambda path, names, _: read_json(path, names),
-    write=_write_json,
-)
-
-_ACCEPTED = {
-    "user": ((is_text, pa.types.is_integer), "users as text or integers"),
-    "word": ((is_text,), "words as text"),
-    "text": ((is_text,), "texts as text"),
-    "count": ((is_text, pa.types.is_integer, pa.types.is_floating), "counts as whole numbers"),
-    "day": ((is_text, pa.types.is_integer, pa.types.is_date), "days as integers or dates"),
-}
-"""What a column of Parquet may hold, plain or as a dictionary, and how a message says it."""
-
-_FORMATS = {
-    ".parquet": _PARQUET,
-    ".csv": _CSV,
-    ".csv.gz": _CSV,
-    ".jsonl": _JSON,
-    ".jsonl.gz": _JSON,
-    ".ndjson": _JSON,
-    ".ndjson.gz": _JSON,
-}
-
-
-def _format_of(path: Path) -> _TableFormat:
-    for extension, table_format in _FORMATS.items():
-        if path.name.lower().endswith(extension):
-            return table_format
-    raise InputError(
-        f"Unknown kind of file {shown(path.name)}; known extensions: {', '.join(_FORMATS)}."
-    )
+def _unwritable(path: Path, reason: str) -> InputError:
+    return InputError(f"Expected a file that can be written, got {path}: {reason}.")

@@ -183,45 +183,46 @@ def tokenize_all(texts: pa.ChunkedArray | Iterable[str], language: str = ENGLISH
     """
     if not isinstance(texts, pa.ChunkedArray):
         texts = pa.chunked_array([pa.array(texts, pa.large_string())])
-    pieces = _Pieces(language)
-    sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
-    for chunk in texts.chunks:
-        at_once = max(1, len(chunk) * _BYTES_AT_ONCE // max(chunk.nbytes, 1))
-        for first in range(0, len(chunk), at_once):
-            split = pc.ascii_split_whitespace(chunk.slice(first, at_once).cast(pa.large_string()))
-            tokens, word_ids = pieces.tokens(split.flatten().dictionary_encode())
-            found.append(word_ids)
-            # Offsets of a slice do not begin at 0.
-            ends = split.offsets.to_numpy()
-            before = np.zeros(len(tokens) + 1, dtype=np.int64)
-            np.cumsum(tokens, out=before[1:])
-            sizes.append(np.diff(before[ends - ends[0]]))
-    words = sorted(pieces.ids)
-    position = np.empty(len(words), dtype=np.int64)
-    position[[pieces.ids[word] for word in words]] = np.arange(len(words))
-    return TokenRows(
-        sizes=np.concatenate(sizes),
-        word_ids=position[np.concatenate(found)],
-        words=words,
-        dropped=pieces.dropped,
-    )
+    return Tokenizer(language).rows(texts)
 
 
-class _Pieces:
-    """What stands between blanks, and the words in it.
+class Tokenizer:
+    """Finds the tokens of texts, and remembers the pieces between blanks that it has looked at."""
 
-    Attributes:
-        ids: Each word's number, in the order of appearance.
-        dropped: See `TokenRows`.
-    """
-
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str = ENGLISH) -> None:
+        """Begin without any piece; ``language`` as for `tokenize`."""
         self._language = language
-        self.ids: dict[str, int] = {}
-        self.dropped: Counter[tuple[str, str]] = Counter()
-        self._known: dict[str, tuple[list[int], Counter[tuple[str, str]] | None]] = {}
+        self._known: dict[str, tuple[list[str], Counter[tuple[str, str]] | None]] = {}
+        self._ids: dict[str, int] = {}
+        self._dropped: Counter[tuple[str, str]] = Counter()
 
-    def tokens(
+    def rows(self, texts: pa.ChunkedArray) -> TokenRows:
+        """Return the tokens of some texts."""
+        self._ids, self._dropped = {}, Counter()
+        sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
+        for chunk in texts.chunks:
+            at_once = max(1, len(chunk) * _BYTES_AT_ONCE // max(chunk.nbytes, 1))
+            for first in range(0, len(chunk), at_once):
+                piece = chunk.slice(first, at_once).cast(pa.large_string())
+                split = pc.ascii_split_whitespace(piece)
+                tokens, word_ids = self._tokens(split.flatten().dictionary_encode())
+                found.append(word_ids)
+                # Offsets of a slice do not begin at 0.
+                ends = split.offsets.to_numpy()
+                before = np.zeros(len(tokens) + 1, dtype=np.int64)
+                np.cumsum(tokens, out=before[1:])
+                sizes.append(np.diff(before[ends - ends[0]]))
+        words = sorted(self._ids)
+        position = np.empty(len(words), dtype=np.int64)
+        position[[self._ids[word] for word in words]] = np.arange(len(words))
+        return TokenRows(
+            sizes=np.concatenate(sizes),
+            word_ids=position[np.concatenate(found)],
+            words=words,
+            dropped=self._dropped,
+        )
+
+    def _tokens(
         self, pieces: pa.DictionaryArray
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return how many words each piece has, and the numbers of all of them."""
@@ -236,11 +237,11 @@ class _Pieces:
             found = self._known.get(piece)
             if found is None:
                 found = self._known[piece] = self._look_at(piece)
-            word_ids, dropped = found
-            held.append(word_ids)
+            words, dropped = found
+            held.append([self._id(word) for word in words])
             if dropped is not None:
                 for reason, each in dropped.items():
-                    self.dropped[reason] += each * count
+                    self._dropped[reason] += each * count
         lengths = np.ones(len(is_plain), dtype=np.int32)
         lengths[~is_plain] = np.fromiter(map(len, held), dtype=np.int32, count=len(held))
         # A piece's words stand one after the other: first those of plain pieces, one each.
@@ -280,10 +281,9 @@ class _Pieces:
         numbers = np.array([self._id(word) for word in words.dictionary.to_pylist()], np.int32)
         return is_plain.to_numpy(zero_copy_only=False), numbers[words.indices.to_numpy()]
 
-    def _look_at(self, piece: str) -> tuple[list[int], Counter[tuple[str, str]] | None]:
+    def _look_at(self, piece: str) -> tuple[list[str], Counter[tuple[str, str]] | None]:
         dropped: Counter[tuple[str, str]] = Counter()
-        word_ids = [self._id(word) for word in tokenize(piece, dropped, language=self._language)]
-        return word_ids, dropped or None
+        return tokenize(piece, dropped, language=self._language), dropped or None
 
     def _id(self, word: str) -> int:
-        return self.ids.setdefault(word, len(self.ids))
+        return self._ids.setdefault(word, len(self._ids))

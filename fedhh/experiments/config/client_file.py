@@ -21,8 +21,6 @@ _LOOKED_AT = 1_000_000
 """Clients of a prepared population that are described."""
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fedhh.clients.populations.population import StoredPopulation
     from fedhh.clients.reading.columns import Layout
     from fedhh.clients.reading.sources import FileContent
@@ -153,7 +151,7 @@ def load_population(
 
 
 def population_from(
-    frame: pd.DataFrame,
+    frame: Any,
     *,
     columns: Mapping[str, str] | None = None,
     known: str | None = None,
@@ -161,10 +159,11 @@ def population_from(
     language: str = ENGLISH,
     name: str = "dataframe",
 ) -> StoredPopulation:
-    """Return the clients of a pandas DataFrame with the words that a device would not know.
+    """Return the clients of a DataFrame with the words that a device would not know.
 
     Args:
-        frame: A row for each (user, word, count), where the count may be left out, or for each
+        frame: Of pandas, polars or another library with Arrow's interface, or a table of Arrow's. A
+            row for each (user, word, count), where the count may be left out, or for each
             (user, text); its index is not used. See `fedhh.clients.reading.sources`.
         columns: The frame's names of columns, by "user", "word", "count" and "text", where they
             differ.
@@ -187,18 +186,26 @@ def population_from(
     from fedhh.clients.reading.columns import choose_columns
     from fedhh.clients.reading.sources import population_of_table
 
-    if not hasattr(frame, "columns"):
-        raise InputError(f"Expected a pandas DataFrame, got a {type(frame).__name__}.")
-    labels = [str(column) for column in frame.columns]
+    is_pandas = hasattr(frame, "iloc") and hasattr(frame, "columns")
+    if not is_pandas and not (hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "select")):
+        raise InputError(
+            "Expected a DataFrame of pandas or polars, or a table of Arrow, got a "
+            f"{type(frame).__name__}."
+        )
+    # Arrow's tables have their columns themselves where others have their names.
+    labels = [str(column) for column in getattr(frame, "column_names", frame.columns)]
     # Others may hold what Arrow cannot.
     needed = choose_columns(labels, columns or {}, Path(name), is_file=False).values()
     for column in needed:
         if labels.count(column) > 1:
             raise InputError(f"Expected distinct columns in {name}, got {shown(column)} twice.")
     try:
-        rows = pa.table(
-            {column: pa.Array.from_pandas(frame.iloc[:, labels.index(column)]) for column in needed}
-        )
+        if is_pandas:
+            places = [labels.index(column) for column in needed]
+            cells = [pa.Array.from_pandas(frame.iloc[:, place]) for place in places]
+            rows = pa.table(cells, names=list(needed))
+        else:
+            rows = pa.table(frame.select(list(needed)))
     except OverflowError:
         raise InputError(
             f"Expected integers from -2^63 to 2^63 - 1 in {name}, got one beyond them."

@@ -110,8 +110,8 @@ def preflight_of(
     ]
     dropped: Counter[str] = Counter()
     tokens = 0
-    if content is not None and content.texts:
-        for (reason, _), times in content.dropped.items():
+    if content is not None and content.texts.number:
+        for (reason, _), times in content.texts.dropped.items():
             dropped[reason] += times
         tokens = int(content.population.word_counts.sum()) + dropped.total()
     return Preflight(
@@ -123,8 +123,8 @@ def preflight_of(
         spelling=spelling,
         folded_share=_folded_share(population, first),
         plans=tuple(plans),
-        texts=0 if content is None else content.texts,
-        empty_texts=0 if content is None else content.empty_texts,
+        texts=0 if content is None else content.texts.number,
+        empty_texts=0 if content is None else content.texts.empty,
         tokens=tokens,
         dropped=dict(dropped),
     )

@@ -56,23 +56,19 @@ def test_long_cells_of_text_are_read(tmp_path):
         ('{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}", "got deeper nesting"),
         ('{"x":' * 100_000 + "1" + "}" * 100_000, "got deeper nesting on line 1"),
         ('{"user":' + "9" * 5_000 + ',"word":"a"}', "numbers of at most 4,300 digits"),
-        ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected an integer of 64 bits in 'user', got 9"),
-        (
-            '{"user":9223372036854775808,"word":"a"}',
-            "Expected an integer of 64 bits in 'user', got 9",
-        ),
+        ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected text or an integer in 'user', got 9"),
         (
             '{"user":-9223372036854775809,"word":"a"}',
-            "Expected an integer of 64 bits in 'user', got",
+            "Expected text or an integer in 'user', got -9",
         ),
-        ('{"user":{"a":[1]},"word":"a"}', "Expected text in 'user', got {\"a\": [1]} on line 1"),
-        ('{"user":[1],"word":"a"}', "Expected text in 'user', got [1] on line 1"),
-        ('{"user":NaN,"word":"a"}', "Expected text in 'user', got NaN on line 1"),
-        ('{"user":1.5,"word":"a"}', "Expected text in 'user', got 1.5 on line 1"),
-        ('{"user":true,"word":"a"}', "Expected an integer in 'user', got true on line 1"),
-        ('{"user":1,"word":["a"]}', "Expected text in 'word', got [\"a\"] on line 1"),
+        ('{"user":{"a":[1]},"word":"a"}', "an integer in 'user', got {\"a\":[1]} in row 1"),
+        ('{"user":[1],"word":"a"}', "an integer in 'user', got [1] in row 1"),
+        ('{"user":NaN,"word":"a"}', "an integer in 'user', got NaN in row 1"),
+        ('{"user":1.5,"word":"a"}', "an integer in 'user', got 1.5 in row 1"),
+        ('{"user":true,"word":"a"}', "an integer in 'user', got true in row 1"),
+        ('{"user":1,"word":["a"]}', "text in 'word', got [\"a\"] in row 1"),
         ('{"user":1,"word":"a","count":1e999}', "p.jsonl"),
-        ('{"user":1,"word":"a","count":' + "9" * 400 + "}", "got count=inf in row 1"),
+        ('{"user":1,"word":"a","count":' + "9" * 400 + "}", "got count='9999"),
         ('{"user":1,"word":"\\ud800"}', "Expected a readable p.jsonl"),
         ('{"' + "x" * 10_000 + '":1}', "xxx... in"),
     ],
@@ -143,9 +139,7 @@ def test_parquet_counts_may_be_whole_numbers_of_any_kind(tmp_path, kind):
 def test_a_parquet_text_that_is_no_utf8_is_refused(tmp_path):
     text = pa.array([b"a", b"\xff"]).view(pa.string())
     pq.write_table(pa.table({"user": [1, 2], "text": text}), tmp_path / "p.parquet")
-    assert "Expected a text in UTF-8 in row 2 of" in refusal(
-        read_population, tmp_path / "p.parquet"
-    )
+    assert "is not valid UTF8" in refusal(read_population, tmp_path / "p.parquet")
 
 
 def test_folders_are_no_columns(tmp_path):

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.populations.prepared import MANIFEST, open_prepared
-from fedhh.clients.reading import preparing
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.preparing import Piece, prepare_files, prepare_pieces
+from fedhh.clients.reading.preparing import prepare_files, prepare_rows
+from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.sources import read_file, read_population, read_texts
 from fedhh.validation import InputError
 from tests.processes import start, wait_until
@@ -114,8 +114,8 @@ def test_texts_are_tokenized_as_they_are_read(tmp_path):
     prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
     read = read_texts(tmp_path / "all.jsonl", Layout())
     same(open_prepared(tmp_path / "out"), read.population)
-    assert prepared.texts.dropped == read.dropped
-    assert (prepared.texts.texts, prepared.texts.empty_texts) == (4, read.empty_texts)
+    assert prepared.texts.dropped == read.texts.dropped
+    assert (prepared.texts.number, prepared.texts.empty) == (4, read.texts.empty)
 
 
 def test_words_of_another_language_have_its_form(tmp_path):
@@ -201,23 +201,23 @@ def test_however_many_sources_there_are_the_manifest_can_be_read(tmp_path):
 
 
 def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path):
-    pieces = [
-        Piece(users=pa.array(["a"]), words=["x"], word_ids=np.zeros(1, int), counts=np.ones(1, int))
-    ]
+    def add(rows):
+        rows.add_piece(pa.array(["a"]), pa.array(["x"]), pa.array([1]))
+
     with pytest.raises(InputError, match="at most 1,048,576 bytes, got 1,04"):
-        prepare_pieces(pieces, tmp_path / "out", name="n" * 2**20, language="en", made={})
+        prepare_rows(add, tmp_path / "out", name="n" * 2**20, layout=Layout(), made={})
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("step", ["_database", "_words"])
+@pytest.mark.parametrize("step", ["__init__", "words"])
 def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step):
-    def fails(*_):
+    def fails(*_, **__):
         raise duckdb.IOException("IO Error: No space left on device\nmore")
 
-    monkeypatch.setattr(preparing, step, fails)
+    monkeypatch.setattr(Rows, step, fails)
     with pytest.raises(
         InputError, match=r"can be written, got .*out: IO Error: No space left on"
     ) as said:
-        prepare_pieces([], tmp_path / "out", name="n", language="en", made={})
+        prepare_rows(lambda _: None, tmp_path / "out", name="n", layout=Layout(), made={})
     assert "\n" not in str(said.value)
     assert not list(tmp_path.iterdir())

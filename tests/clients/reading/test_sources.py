@@ -1,4 +1,5 @@
 import gzip
+import hashlib
 import json
 import resource
 
@@ -11,7 +12,6 @@ import pytest
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.populations.synthetic import synthetic_population
 from fedhh.clients.reading import rows as rows_module
-from fedhh.clients.reading import tables as files
 from fedhh.clients.reading.sources import read_population, write_population
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
@@ -38,11 +38,19 @@ def save(path, rows, names=("user", "word", "count")):
     return path
 
 
+def held(rows):
+    """Return what each user holds, of rows (user, word, count), in no order of users."""
+    by_user = {}
+    for user, word, count in rows:
+        by_user.setdefault(user, []).append((word, count))
+    return sorted(map(sorted, by_user.values()))
+
+
 def content(population):
     items = population.items
     owners = np.repeat(items.clients, np.diff(items.offsets)).tolist()
     words = [population.lexicon.words[i] for i in items.word_ids.tolist()]
-    return list(zip(owners, words, items.counts.tolist(), strict=True))
+    return held(zip(owners, words, items.counts.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -56,19 +64,17 @@ def test_words_and_users_that_look_like_values_stay_text(tmp_path, extension):
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
-def test_rows_of_a_user_are_added_up_and_users_stand_in_order_of_their_first_row(
-    tmp_path, extension
-):
+def test_rows_of_a_user_are_added_up(tmp_path, extension):
     rows = [(9, "b", 1), (4, "a", 2), (9, "a", 3), (4, "a", 4), (11, "c", 1)]
     population = read_population(save(tmp_path / f"p.{extension}", rows))
-    assert content(population) == [(0, "a", 3), (0, "b", 1), (1, "a", 6), (2, "c", 1)]
+    assert content(population) == held([(0, "a", 3), (0, "b", 1), (1, "a", 6), (2, "c", 1)])
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_without_counts_every_row_counts_once(tmp_path, extension):
     rows = [("u", "b"), ("u", "b"), ("v", "a")]
     path = save(tmp_path / f"p.{extension}", rows, ("user_id", "word"))
-    assert content(read_population(path)) == [(0, "b", 2), (1, "a", 1)]
+    assert content(read_population(path)) == held([(0, "b", 2), (1, "a", 1)])
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -77,7 +83,7 @@ def test_texts_are_tokenized_and_silent_users_stay(tmp_path, extension):
     path = save(tmp_path / f"p.{extension}", rows, ("user", "text"))
     population = read_population(path)
     assert population.num_clients == 3
-    assert content(population) == [(0, "it's", 1), (0, "lol", 3), (2, "a", 1), (2, "b", 1)]
+    assert content(population) == held([(0, "it's", 1), (0, "lol", 3), (2, "a", 1), (2, "b", 1)])
 
 
 @pytest.mark.parametrize("extension", ["parquet", "csv", "jsonl"])
@@ -87,14 +93,16 @@ def test_columns_may_have_any_names(tmp_path, extension):
     path = save(tmp_path / f"p.{extension}", rows, names)
     columns = {"user": "nick", "word": "token", "count": "n"}
     population = read_population(path, columns=columns, unit="nick")
-    assert content(population) == [(0, "lol", 2)]
+    assert content(population) == held([(0, "lol", 2)])
     assert population.unit == "nick"
 
 
 def test_a_named_text_column_wins_over_a_word_column(tmp_path):
     path = save(tmp_path / "p.csv", [("u", "w", "x y")], ("user", "word", "text"))
-    assert content(read_population(path)) == [(0, "w", 1)]
-    assert content(read_population(path, columns={"text": "text"})) == [(0, "x", 1), (0, "y", 1)]
+    assert content(read_population(path)) == held([(0, "w", 1)])
+    assert content(read_population(path, columns={"text": "text"})) == held(
+        [(0, "x", 1), (0, "y", 1)]
+    )
 
 
 def test_parquet_kinds_of_columns_make_no_difference(tmp_path):
@@ -113,7 +121,7 @@ def test_parquet_kinds_of_columns_make_no_difference(tmp_path):
             pa.table(list(columns), names=names), tmp_path / "p.parquet", row_group_size=1
         )
         population = read_population(tmp_path / "p.parquet")
-        assert content(population) == [(0, "x", 1), (0, "y", 3), (1, "y", 2)]
+        assert content(population) == held([(0, "x", 1), (0, "y", 3), (1, "y", 2)])
 
 
 def test_words_of_a_parquet_dictionary_that_no_row_has_are_no_words(tmp_path):
@@ -126,28 +134,26 @@ def test_csv_may_have_quotes_windows_line_ends_blank_lines_and_a_mark(tmp_path):
     data = '\ufeff"user",word,count\r\n\r\nu,"a,b",1\r\n"v","say ""x""",2\r\n'
     (tmp_path / "p.csv").write_bytes(data.encode())
     population = read_population(tmp_path / "p.csv")
-    assert content(population) == [(0, "a,b", 1), (1, 'say "x"', 2)]
+    assert content(population) == held([(0, "a,b", 1), (1, 'say "x"', 2)])
 
 
 def test_csv_texts_may_span_lines(tmp_path):
     (tmp_path / "p.csv").write_text('user,text\nu,"one\ntwo"\nv,three\n')
-    assert content(read_population(tmp_path / "p.csv")) == [
-        (0, "one", 1),
-        (0, "two", 1),
-        (1, "three", 1),
-    ]
+    assert content(read_population(tmp_path / "p.csv")) == held(
+        [(0, "one", 1), (0, "two", 1), (1, "three", 1)]
+    )
 
 
 def test_whole_counts_may_be_written_with_a_point(tmp_path):
     (tmp_path / "p.csv").write_text("user,word,count\nu,a,3.0\nu,b, 2\n")
-    assert content(read_population(tmp_path / "p.csv")) == [(0, "a", 3), (0, "b", 2)]
+    assert content(read_population(tmp_path / "p.csv")) == held([(0, "a", 3), (0, "b", 2)])
 
 
 def test_a_row_without_a_word_and_with_count_zero_is_a_user_that_holds_nothing(tmp_path):
     (tmp_path / "p.csv").write_text("user,word,count\nu,,0\nv,a,1\n")
     population = read_population(tmp_path / "p.csv")
     assert population.num_clients == 2
-    assert content(population) == [(1, "a", 1)]
+    assert content(population) == held([(1, "a", 1)])
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -158,32 +164,30 @@ def test_what_is_written_is_read_back_with_silent_clients(tmp_path, extension):
     write_population(population, path)
     again = read_population(path)
     assert again.num_clients == 300
-    assert sorted(content(again)) == sorted(content(population))
+    assert content(again) == content(population)
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 3, 100])
-def test_rows_in_order_or_not_give_the_same_population(tmp_path, monkeypatch, rows_at_once):
-    """In order, nothing is sorted or added up; a repeat or a fall anywhere must be seen."""
+def test_users_stand_in_the_order_of_their_hash_however_rows_are_ordered(
+    tmp_path, monkeypatch, rows_at_once
+):
     monkeypatch.setattr(rows_module, "_ROWS_AT_ONCE", rows_at_once)
-    monkeypatch.setattr(files, "_ROWS_PER_GROUP", 4)
+
+    def hash_of(user):
+        digest = hashlib.md5(str(user).encode()).digest()
+        return [int.from_bytes(half, "little") for half in (digest[:8], digest[8:])]
+
     rows = [(3, "a", 1), (3, "c", 2), (5, "b", 3), (8, "", 0), (9, "a", 4), (9, "b", 5)]
-    whole = [(0, "a", 1), (0, "c", 2), (1, "b", 3), (3, "a", 4), (3, "b", 5)]
-    path = save(tmp_path / "p.parquet", rows)
-    population = read_population(path)
-    assert (content(population), population.num_clients) == (whole, 4)
-    write_population(population, tmp_path / "again.parquet")
-    again = read_population(tmp_path / "again.parquet")
-    assert (content(again), again.num_clients) == (whole, 4)
-    for repeated, (user, word, count) in enumerate(rows):
-        split = [*rows[: repeated + 1], (user, word, count), *rows[repeated + 1 :]]
-        more = [(u, w, 2 * n if w == word and n == count else n) for u, w, n in whole]
-        assert content(read_population(save(path, split))) == more
-    for first in (0, 4):
-        swapped = [*rows]
-        swapped[first : first + 2] = swapped[first : first + 2][::-1]
-        assert content(read_population(save(path, swapped))) == whole
-    assert read_population(save(path, rows[::-1])).num_clients == 4
+    by_hash = sorted({user for user, _, _ in rows}, key=hash_of)
+    rank = {user: place for place, user in enumerate(by_hash)}
+    for order in (rows, rows[::-1], rows[2:] + rows[:2]):
+        items = read_population(save(tmp_path / "p.parquet", order)).items
+        found = np.repeat(np.arange(4), np.diff(items.offsets)).tolist()
+        found = list(zip(found, items.word_ids.tolist(), items.counts.tolist(), strict=True))
+        assert found == sorted((rank[u], "abc".index(w), n) for u, w, n in rows if w)
+    again = read_population(save(tmp_path / "p.parquet", [*rows, *rows]))
+    assert content(again) == held([(u, w, 2 * n) for u, w, n in rows if w])
 
 
 def test_hard_words_survive_writing_in_every_format(tmp_path):
@@ -198,9 +202,7 @@ def test_hard_words_survive_writing_in_every_format(tmp_path):
     )
     for extension in EXTENSIONS:
         write_population(population, tmp_path / f"p.{extension}")
-        assert sorted(content(read_population(tmp_path / f"p.{extension}"))) == sorted(
-            content(population)
-        )
+        assert content(read_population(tmp_path / f"p.{extension}")) == content(population)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -274,9 +276,9 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         ("jsonl", b'{"user": 1}\n', "Expected a column 'word' for the word, got the columns user"),
         ("csv", COUNTED + b"1,a,1\n1,b,-2\n", "from 1 to 2147483647, got count=-2 in row 2"),
         ("csv", COUNTED + b"1,a,0\n", "from 1 to 2147483647, got count=0 in row 1 of"),
-        ("csv", COUNTED + b"1,a,2.5\n", "got count='2.5' in row 1 of"),
+        ("csv", COUNTED + b"1,a,2.5\n", "got count=2.5 in row 1 of"),
         ("csv", COUNTED + b"1,a,x\n", "got count='x' in row 1 of"),
-        ("csv", COUNTED + b"1,a,nan\n", "got count='nan' in row 1 of"),
+        ("csv", COUNTED + b"1,a,nan\n", "got count=nan in row 1 of"),
         ("csv", COUNTED + b"1,a,1\n1,b,\n", "got count='' in row 2 of"),
         ("csv", COUNTED + b"1,a,2147483648\n", "got count=2147483648 in row 1 of"),
         ("csv", PAIRS + b"1,a\n2,\n", "Expected a word, got none in row 2 of"),
@@ -284,7 +286,7 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         ("csv", COUNTED + b"1,,3\n", "Expected a word, got none in row 1 of"),
         ("csv", PAIRS + b"1,a\n1\n", "Expected 2 fields as in the header, got 1 on line 3 of"),
         ("csv", PAIRS + b"1,a\n1,b,c\n", "Expected 2 fields as in the header, got 3 on line 3"),
-        ("csv", PAIRS + b'1,"a\n2,b\n', "Expected a word without a line break .*in row 1 of"),
+        ("csv", PAIRS + b'1,"a\n2,b\n', "got one that opens on line 2 and has no end in"),
         ("csv", PAIRS + b"1,a\n1,\xff\n", "Expected UTF-8 text, got other bytes on line 3 of"),
         ("csv", b"us\xe9r,word\n1,a\n", "Expected UTF-8 text, got other bytes on line 1 of"),
         ("csv.gz", b"user,word\n1,a\n", "Expected a readable p.csv.gz, got .*: Not a gzipped file"),
@@ -295,17 +297,27 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         ),
         ("jsonl", LINE + b'{"user":1,\n', "Expected valid JSON, got .* on line 2 of"),
         ("jsonl", LINE + b"[1]\n", "Expected a JSON object on each line, got line 2"),
-        ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 on line 2"),
-        ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true on line 1 of"),
+        ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 in row 2"),
+        ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true in row 1 of"),
         (
             "jsonl",
-            LINE + b'{"user":"x","word":"a"}\n',
-            "Expected an integer in 'user', got \"x\" on line 2 of",
+            LINE + b'{"user":[],"word":"a"}\n',
+            r"or an integer in 'user', got \[\] in row 2",
         ),
+        ("csv", PAIRS + b'1,"a\n2"\n', "Expected a word without a line break .*in row 1 of"),
+        ("csv", PAIRS + b"1,a\n" * 40_000 + b'2,"b\n', "that opens on line 40002 and has no end"),
+        ("csv", b"user;word\n1;a\n", "separated by ';', in .*; try --sep ';'"),
+        (
+            "csv",
+            "user,word\n1,a\n".encode("utf-16"),
+            "Expected UTF-8 text, got other bytes on line 1",
+        ),
+        ("csv", COUNTED + b"1,a,1e3\n", "got count='1e3' in row 1 of"),
+        ("csv", COUNTED + b"1,a,1000000000000\n", "got count=1000000000000 in row 1 of"),
         (
             "jsonl",
             b'{"user":1,"word":"a","count":"3"}\n',
-            "Expected a number in 'count', got \"3\" on line 1 of",
+            "Expected a number in 'count', got \"3\" in row 1 of",
         ),
         ("jsonl", b'{"user":1,"word":"a","count":1.5}\n', "got count=1.5 in row 1 of"),
         ("jsonl", b'{"user":1,"word":"a","count":-1}\n', "got count=-1 in row 1 of"),
@@ -317,7 +329,7 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         (
             "jsonl",
             LINE + b'{"user":1,"word":"b","count":4}\n',
-            "Expected a count, got none in row 1 of",
+            "Expected a count in each row or in none, got the first one in row 2 of",
         ),
         ("jsonl", LINE + b'{"user":1}\n', "Expected a word, got none in row 2 of"),
         ("jsonl", LINE + b'{"word":"b"}\n', "Expected a user, got none in row 2 of"),
@@ -352,7 +364,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, extension, data, message):
         ({"user": pa.array([], pa.int64()), "word": pa.array([], pa.string())}, "at least one row"),
         (
             {"user": [1, 1], "word": pa.array([b"a", b"\xff"]).view(pa.string())},
-            "Expected a word in UTF-8 in row 2 of",
+            r"value .* is not valid UTF8!",
         ),
     ],
 )
@@ -373,3 +385,18 @@ def test_a_missing_file_a_directory_and_a_wrong_name_are_refused(tmp_path):
         read_population(path, columns={"usr": "user"})
     with pytest.raises(InputError, match="Expected a column 'n' for the count, got the columns"):
         read_population(path, columns={"count": "n"})
+
+
+def test_odd_files_that_can_be_read_are_read(tmp_path):
+    users = ["2d9e5b0a-0b1e-4d5c-9d2e-0e5b8f7c6a01", "7"]
+    counted = held([(0, "a\tb", 1), (1, "x", 1000)])
+    lines = [f"{users[0]},a\tb,1\r\n", f"{users[1]},x,1000\n"]
+    path = tmp_path / "p.csv"
+    path.write_bytes("".join(["user,word,count\n", *lines]).encode())  # line ends of two kinds
+    assert content(read_population(path)) == counted
+    records = [{"user": users[0], "word": "a\tb"}, {"user": 7, "word": "x", "count": 1e3}]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps({"count": 1, **each}) + "\n\n" for each in records))
+    assert content(read_population(path)) == counted
+    one = read_population(save(tmp_path / "one.csv", [("u", "w", 1)]))
+    assert (one.num_clients, content(one)) == (1, [[("w", 1)]])

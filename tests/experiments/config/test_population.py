@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import fedhh
@@ -190,6 +191,33 @@ def test_a_dataframe_gives_the_population_of_its_file(tmp_path):
     assert list(fedhh.population_from(texts).lexicon.words) == ["brb", "lol"]
 
 
+class _Exported:
+    """A frame of some library that exports Arrow's interface, as that of polars."""
+
+    def __init__(self, table):
+        self._table, self.columns = table, table.column_names
+
+    def select(self, names):
+        return _Exported(self._table.select(names))
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", [_Exported, lambda table: table])
+def test_frames_of_other_libraries_are_read_by_arrow(kind):
+    words = pa.array(["lol", "brb", "lol"], pa.string_view())
+    users = pa.array(["ann", "bob", "ann"]).dictionary_encode()
+    table = pa.table({"user": users, "word": words, "odd": [b"a", None, b"c"]})
+    made = fedhh.population_from(kind(table))
+    assert dict(zip(made.lexicon.words, made.word_counts.tolist(), strict=True)) == {
+        "brb": 1,
+        "lol": 2,
+    }
+    texts = pa.table({"user": [1, 2], "text": ["lol lol", "brb!"]})
+    assert list(fedhh.population_from(kind(texts)).lexicon.words) == ["brb", "lol"]
+
+
 def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
     frame = pd.DataFrame({"user": ["ann", "bob"], "word": ["lol", "brb"]})
     others = pd.DataFrame([[2**70, 1j, 0], [1, 2j, "x"]], columns=["big", "odd", "odd"])
@@ -213,7 +241,7 @@ def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
         ({"user": [1], "word": ["x"], "count": [1.5]}, "got count=1.5 in row 1"),
         ({"user": [1.5], "word": ["x"]}, "users as text or integers"),
         ({"user": pd.Series([], dtype=int), "word": pd.Series([], dtype=str)}, "at least one row"),
-        ([1, 2], "Expected a pandas DataFrame, got a list"),
+        ([1, 2], "Expected a DataFrame of pandas or polars, or a table of Arrow, got a list"),
     ],
 )
 def test_what_is_no_dataframe_of_clients_is_refused(columns, message):
