@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.random import Stream, generator, scatter
+from fedhh.random import GOLDEN, Stream, generator, scatter
 from fedhh.settings import Count, check_settings
 from fedhh.validation import InputError, TakesSettingsByName, did_you_mean, shown
 
@@ -51,7 +51,6 @@ reports it: 85 % of the devices within 16 hours, 90 % within 24, 96 % within 96.
 ANSWERS_PER_DAY = {"papaya": 2}
 """Most answers of a device in a day, by the curve whose source states it."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HOURS_PER_DAY = 24.0
 
 
@@ -185,7 +184,7 @@ class Devices(TakesSettingsByName):
         A client's coin is SplitMix64's output at its number, from a start that the seed draws.
         """
         start = generator(seed, Stream.ELIGIBILITY).integers(2**64, dtype=np.uint64)
-        words = scatter(start + (clients.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+        words = scatter(start + (clients.astype(np.uint64) + np.uint64(1)) * GOLDEN)
         return np.asarray((words >> np.uint64(11)) * 2.0**-53 < self.eligible)
 
     @cached_property

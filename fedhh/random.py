@@ -18,6 +18,15 @@ import numpy.typing as npt
 
 from fedhh.validation import require_at_least
 
+_Words = npt.NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: SplitMix64's step, and a multiplier that scatters."""
+
+# Constants of the module, since a call of np.uint64 takes long to compile.
+_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
 
 class Stream(IntEnum):
     """Purposes of randomness. Values are part of what a seed means: append, never renumber."""
@@ -87,15 +96,15 @@ def kernel_state(rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     return state
 
 
-def scatter(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def scatter(words: _Words) -> _Words:
     """Return SplitMix64's finalizer of each word: a fixed bijection without visible order.
 
-    For fixed rules and tables that must not change with NumPy's generators; `kernels.prng.mix` is
-    the same for one word inside a kernel.
+    For fixed rules and tables that must not change with NumPy's generators; kernels compile it for
+    one word.
     """
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(words ^ (words >> np.uint64(31)))
+    words = (words ^ (words >> _30)) * _FIRST_FACTOR
+    words = (words ^ (words >> _27)) * _SECOND_FACTOR
+    return words ^ (words >> _31)
 
 
 _ROUNDS = 10

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from fedhh.audit.audit import Finding, audit, choose
 from fedhh.audit.claim import Claim, EpsilonDelta, Floats
-from fedhh.random import scatter
+from fedhh.random import GOLDEN, scatter
 from fedhh.validation import InputError, require_at_least, require_inside
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ _BINS, _LAST_BITS, _MOST_WHOLE = 32, 7, 4096
 _PRIOR = 0.5
 """Reports added to each count, so that a place that was seen by chance says little."""
 _FARTHEST = 1e6
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def audit_oracle(
@@ -332,7 +331,7 @@ def _ends_of_bins(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _hashed(rows: Reports) -> npt.NDArray[np.uint64]:
     """Return a word for each row, equal where rows are."""
     words = rows.astype(np.int64) if rows.dtype.kind in "iub" else rows.astype(np.float64)
-    places = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * _STEP
+    places = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GOLDEN
     mixed = scatter(words.view(np.uint64) ^ scatter(places))
     return np.asarray(mixed.sum(axis=1, dtype=np.uint64))
 

@@ -1,14 +1,13 @@
 """Compiled code on disk: in the user's cache directory, shared by all runs, never needed.
 
-numba's own cache writes next to the source, where files survive an uninstall. Its index is read,
-changed and written again, so two processes can each leave an index that names the other's code.
+Not by numba's own cache: its index is read, changed and written again, so two processes can each
+leave an index that names the other's code, and a full disk ends a run.
 Here each compiled signature is one file, named by everything that it depends on
 (`fedhh.system.kept`). Whatever goes wrong costs a compilation.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import logging
 import pickle
@@ -25,7 +24,9 @@ import numba
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from fedhh.system.kept import read_kept, write_kept
+from fedhh import random
+from fedhh.system import kept
+from fedhh.system.files import whole_file
 from fedhh.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -61,7 +62,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     # With NUMBA_DISABLE_JIT it is the function itself, which compiles nothing.
     if dispatcher is not function:
         dispatcher._cache = _Cache(function)
-        dispatcher.compile = _without_collections(dispatcher.compile)
     return dispatcher
 
 
@@ -75,44 +75,19 @@ def subroutine(function: Callable[..., Any]) -> Any:
     return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
 
 
-def _without_collections(compile_signature: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same without Python's search for cycles, a tenth of the time: few die so soon."""
-
-    def compile_at_once(signature: Any) -> Any:
-        if not gc.isenabled():
-            return compile_signature(signature)
-        gc.disable()
-        try:
-            return compile_signature(signature)
-        finally:
-            gc.enable()
-
-    return compile_at_once
-
-
 def cache_directory() -> Path:
-    """Return where this fedhh, on this Python, numba and platform, keeps its compiled code.
-
-    It is below the user's cache directory, or below ``NUMBA_CACHE_DIR`` if that is set.
-    """
-    base = numba.config.CACHE_DIR
-    if not base:
-        # Imported late: only calling a kernel needs it.
-        from platformdirs import user_cache_dir
-
-        base = user_cache_dir("fedhh", appauthor=False)
-    else:
-        base = Path(base) / "fedhh"
+    """Return where this fedhh, on this Python, numba and platform, keeps its compiled code."""
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
     platform = sysconfig.get_platform()
-    return Path(base) / f"{__version__}-numba-{numba.__version__}-{python}-{platform}"
+    return kept.cache_directory() / f"{__version__}-numba-{numba.__version__}-{python}-{platform}"
 
 
 @cache
 def _digest_of_sources() -> bytes:
-    """Return a digest of all kernels' sources: they compile each other's code into their own."""
+    """Return a digest of all sources that kernels are made of: each compiles others' code, too."""
     digest = hashlib.sha256()
-    for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+    own = sorted(files(__package__).iterdir(), key=lambda file: file.name)
+    for source in [Path(random.__file__), *own]:
         if source.name.endswith(".py"):
             digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.digest()
@@ -149,7 +124,7 @@ class _Cache:
         target_context.refresh()
         try:
             path = self._path(signature, target_context.codegen())
-            return CompileResult._rebuild(target_context, *pickle.loads(read_kept(path)))
+            return CompileResult._rebuild(target_context, *pickle.loads(path.read_bytes()))
         except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
             return None
         except Exception as error:  # Bad bytes may raise anything, and none of it matters.
@@ -163,7 +138,8 @@ class _Cache:
             return
         try:
             path = self._path(signature, result.codegen)
-            write_kept(path, dumps(result._reduce()))
+            with whole_file(path) as temporary:
+                temporary.write_bytes(dumps(result._reduce()))
         except Exception as error:  # The code is in memory; only the next process misses it.
             _say_once("not kept", error)
 

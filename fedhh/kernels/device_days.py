@@ -17,6 +17,7 @@ from fedhh.kernels.drawing import poisson
 from fedhh.kernels.prng import mix, next_below
 from fedhh.kernels.ranks import alias_table
 from fedhh.kernels.variates import draw_binomial
+from fedhh.random import GOLDEN
 
 _Ints = npt.NDArray[np.int64]
 _Counts = npt.NDArray[np.int32]
@@ -25,7 +26,6 @@ _Words = npt.NDArray[np.uint64]
 _Flags = npt.NDArray[np.bool_]
 
 _11 = np.uint64(11)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _2_POW_MINUS_53 = 2.0**-53
 
 
@@ -132,12 +132,12 @@ def draw_day(
 @numba.njit(inline="always")
 def _value(key: Any, event: Any, distribution: ValueDistribution) -> Any:
     """Return the value of an event: two words of SplitMix64, addressed by its number."""
-    place = key + (np.uint64(event) * np.uint64(2) + np.uint64(1)) * _GOLDEN
+    place = key + (np.uint64(event) * np.uint64(2) + np.uint64(1)) * GOLDEN
     size = len(distribution.cuts)
     column = np.int64(np.float64(mix(place) >> _11) * _2_POW_MINUS_53 * size)
     # Rounding may reach the end.
     column = min(column, np.int64(size - 1))
-    if np.float64(mix(place + _GOLDEN) >> _11) * _2_POW_MINUS_53 < distribution.cuts[column]:
+    if np.float64(mix(place + GOLDEN) >> _11) * _2_POW_MINUS_53 < distribution.cuts[column]:
         return column
     return np.int64(distribution.others[column])
 

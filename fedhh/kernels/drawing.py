@@ -23,13 +23,13 @@ from fedhh.kernels.cache import compiled
 from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
+from fedhh.random import GOLDEN
 
 _Flags = npt.NDArray[np.bool_]
 _Ids = npt.NDArray[np.int64]
 _Keys = npt.NDArray[np.uint64]
 _Rows = npt.NDArray[np.int32]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _INVERSION_BELOW = 10.0
 # More than what rounding moves a chance or its bounds by; they are at most 1.
 _ROUNDING = 1e-14
@@ -125,7 +125,7 @@ def draw_ranks(
     rows = 0
     for i in range(num_clients):
         state = states[i]
-        adoption_key = mix(keys[1] + np.uint64(clients[i]) * _GOLDEN)
+        adoption_key = mix(keys[1] + np.uint64(clients[i]) * GOLDEN)
         stretched = shares[i] * distribution.copy_scale
         num_fresh = _choose_fresh(state, tokens[i], stretched, distribution.copy_exponent, is_fresh)
         draw_adopted(
@@ -196,7 +196,7 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     for j in range(len(fresh_ranks)):
         rank = fresh_ranks[j]
         ranks[rows] = rank
-        slot = (np.uint64(rank) * _GOLDEN) >> _32 & mask
+        slot = (np.uint64(rank) * GOLDEN) >> _32 & mask
         row = rows if slots[slot] < 0 else np.uint64(slots[slot])
         while ranks[row] != rank:
             slot = (slot + _1) & mask
@@ -231,9 +231,9 @@ def _count_rows(
 @numba.njit(inline="always")
 def seed_client(state: _Keys, key: Any, client: Any) -> None:
     """Start a client's stream: four outputs of SplitMix64, whose start is the hashed client."""
-    counter = mix(key + np.uint64(client) * _GOLDEN)
+    counter = mix(key + np.uint64(client) * GOLDEN)
     for word in range(4):
-        counter += _GOLDEN
+        counter += GOLDEN
         state[word] = mix(counter)
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
+from fedhh.random import GOLDEN
 
 _Ints = npt.NDArray[np.int64]
-
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @numba.njit(inline="always")
@@ -37,7 +36,7 @@ def make_slots(keys: _Ints) -> _Ints:
     slots = np.full((slot_count(len(keys)), 2), -1, dtype=np.int64)
     mask, shift = len(slots) - 1, _shift(slots)
     for row in range(len(keys)):
-        slot = np.int64((np.uint64(keys[row]) * _MULTIPLIER) >> shift)
+        slot = np.int64((np.uint64(keys[row]) * GOLDEN) >> shift)
         while slots[slot, 0] >= 0:
             slot = (slot + 1) & mask
         slots[slot, 0] = keys[row]
@@ -70,7 +69,7 @@ def copy_entries(slots: _Ints, table: _Ints, keys: _Ints, columns: _Ints, out: _
         key = keys[i]
         if key < 0:
             continue
-        slot = np.int64((np.uint64(key) * _MULTIPLIER) >> shift)
+        slot = np.int64((np.uint64(key) * GOLDEN) >> shift)
         while slots[slot, 0] >= 0 and slots[slot, 0] != key:
             slot = (slot + 1) & mask
         if slots[slot, 0] == key:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import subroutine
+from fedhh.random import scatter
 
 _Words = npt.NDArray[np.uint64]
 
@@ -37,9 +38,6 @@ _11 = np.uint64(11)
 _17 = np.uint64(17)
 _19 = np.uint64(19)
 _23 = np.uint64(23)
-_27 = np.uint64(27)
-_30 = np.uint64(30)
-_31 = np.uint64(31)
 _32 = np.uint64(32)
 _41 = np.uint64(41)
 _45 = np.uint64(45)
@@ -50,8 +48,6 @@ _EVERY_BIT = np.uint64(0x5555555555555555)
 _EVERY_PAIR = np.uint64(0x3333333333333333)
 _EVERY_NIBBLE = np.uint64(0x0F0F0F0F0F0F0F0F)
 _EVERY_BYTE = np.uint64(0x0101010101010101)
-_FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 
 
 @subroutine
@@ -113,12 +109,8 @@ def count_ones(word: Any) -> Any:
     return (word * _EVERY_BYTE) >> _56
 
 
-@subroutine
-def mix(word: Any) -> Any:
-    """Return SplitMix64's finalizer of ``word``: a bijection of 64 bits that scatters them."""
-    word = (word ^ (word >> _30)) * _FIRST_FACTOR
-    word = (word ^ (word >> _27)) * _SECOND_FACTOR
-    return word ^ (word >> _31)
+mix = subroutine(scatter)
+"""SplitMix64's finalizer of one word."""
 
 
 def lane_states(rng: np.random.Generator) -> _Words:

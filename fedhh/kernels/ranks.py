@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import advance, mix
+from fedhh.random import GOLDEN
 
 _Floats = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _GROUPS_PER_RANK = 16
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 _0 = np.uint64(0)
@@ -206,7 +206,7 @@ def draw_adopted(
             ranks[place] = starts[column] + np.int64(widths[column] * inside)
         # By itself, this loop becomes vector code.
         for i in range(number):
-            scattered = mix(adoption_key + np.uint64(ranks[i]) * _GOLDEN)
+            scattered = mix(adoption_key + np.uint64(ranks[i]) * GOLDEN)
             words[i] = np.int64(scattered >> _11 < adopted_below)
         adopted = _0
         for i in range(number):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import count_ones, next_below, next_float, next_uint64
+from fedhh.random import GOLDEN
 
 _Ints = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
@@ -126,7 +127,7 @@ def draw_subsets(
         other = value
         while True:
             # The client's own value enters the set first, so it is never one of the others.
-            place = (other * np.uint64(0x9E3779B97F4A7C15)) >> shift
+            place = (other * GOLDEN) >> shift
             entry = stamp | other
             while seen[place] != entry and seen[place] >= stamp:
                 place = (place + np.uint64(1)) & mask

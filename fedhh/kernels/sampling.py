@@ -10,12 +10,12 @@ import numpy.typing as npt
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import mix, next_below
+from fedhh.random import GOLDEN
 
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 _Bits = npt.NDArray[np.uint8]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 _0 = np.uint64(0)
 _1 = np.uint64(1)
@@ -185,7 +185,7 @@ def _merge_equal(
     for j in range(size):
         value = values[j]
         # The upper half of a product with the golden ratio (Knuth, TAOCP 3, section 6.4).
-        slot = (np.uint64(value) * _GOLDEN) >> _32 & mask
+        slot = (np.uint64(value) * GOLDEN) >> _32 & mask
         while slots[slot] >= 0 and values[np.uint64(slots[slot])] != value:
             slot = (slot + _1) & mask
         if slots[slot] < 0:

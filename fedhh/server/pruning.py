@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from fedhh.questions.noise import Noise
-from fedhh.random import scatter
+from fedhh.random import GOLDEN, scatter
 from fedhh.validation import require_at_least, require_choice
 
 _Ints = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ def top_eta(
     above = np.flatnonzero(votes > threshold)
     tied = np.flatnonzero(votes == threshold)
     # A fixed order that follows no alphabet: SplitMix64 of the candidates' numbers.
-    order = scatter(tied.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    order = scatter(tied.astype(np.uint64) + GOLDEN)
     tied = tied[np.argsort(order, kind="stable")][: eta_max - len(above)]
     return np.sort(np.concatenate([above, tied])), threshold
 

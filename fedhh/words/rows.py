@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.random import GOLDEN
 from fedhh.words.trie import Codes
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _29 = np.uint64(29)
 _SPARSE = 32
 """Of the bits that rows are first looked up in, at most one in so many is set."""
@@ -20,7 +20,7 @@ def row_hashes(codes: Codes) -> npt.NDArray[np.uint64]:
     padded[:, : codes.shape[1]] = codes
     hashes = np.zeros(len(codes), dtype=np.uint64)
     for part in padded.view(np.uint64).T:
-        hashes = (hashes ^ part) * _GOLDEN
+        hashes = (hashes ^ part) * GOLDEN
         hashes ^= hashes >> _29
     return hashes
 

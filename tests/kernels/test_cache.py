@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
-import hashlib
 import logging
 import os
 import pickle
@@ -45,7 +43,7 @@ DECIMALS = np.arange(5) / 2
 
 @pytest.fixture(autouse=True)
 def fresh(tmp_path, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
     caplog.set_level(logging.INFO, logger="fedhh")
     monkeypatch.setattr(cache, "_said", set())
 
@@ -61,8 +59,8 @@ def test_code_is_compiled_once_and_loaded_afterwards():
 
 
 def test_the_place_is_the_users_and_names_versions_and_platform(monkeypatch):
-    assert cache_directory().parent == Path(numba.config.CACHE_DIR) / "fedhh"
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    assert cache_directory().parent == Path(os.environ["NUMBA_CACHE_DIR"]) / "fedhh"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
     place = cache_directory()
     assert place.parent == Path(platformdirs.user_cache_dir("fedhh", appauthor=False))
     assert place.name.startswith(f"{fedhh.__version__}-numba-{numba.__version__}-cpython-3")
@@ -92,7 +90,7 @@ def test_a_change_of_any_kernels_source_compiles_again(tmp_path, monkeypatch):
 
 def test_a_place_that_cannot_be_made_costs_one_line(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     assert compiled_total(INTEGERS) == (10, 0)
     assert compiled_total(DECIMALS) == (5.0, 0)
     (line,) = caplog.messages
@@ -117,18 +115,14 @@ def test_a_full_disk_costs_one_line_and_leaves_no_part_of_a_file(monkeypatch, ca
     assert compiled_total(INTEGERS) == (10, 1)
 
 
-def with_checksum(payload: bytes) -> bytes:
-    return hashlib.sha256(payload).digest() + payload
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda content: content[:1000] + bytes([content[1000] ^ 1]) + content[1001:],
-        lambda content: with_checksum(b"no pickle"),
-        lambda content: with_checksum(pickle.dumps(("another", "numba's"))),
+        lambda content: b"",
+        lambda content: content[:1000],
+        lambda content: pickle.dumps(("another", "numba's")),
     ],
-    ids=["a bit", "no pickle", "other content"],
+    ids=["empty", "cut off", "other content"],
 )
 def test_a_damaged_file_costs_one_line_and_is_written_again(damage, caplog):
     compiled_total(INTEGERS)
@@ -139,25 +133,6 @@ def test_a_damaged_file_costs_one_line_and_is_written_again(damage, caplog):
     assert len(caplog.messages) == 1
     assert compiled_total(INTEGERS) == (10, 1)
     assert len(caplog.messages) == 1
-
-
-def test_pythons_search_for_cycles_goes_on_after_a_compilation_that_fails_or_not():
-    @compiled
-    def wrong(values):
-        return values.unknown
-
-    gc.enable()
-    with pytest.raises(numba.TypingError):
-        wrong(INTEGERS)
-    assert gc.isenabled()
-    compiled_total(INTEGERS)
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        compiled_total(DECIMALS)
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_two_that_look_before_either_saves_keep_both_codes():
@@ -180,7 +155,6 @@ def test_processes_that_compile_at_once_share_a_directory():
     runs = [
         subprocess.Popen(
             [sys.executable, "-c", code], cwd=root, text=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": numba.config.CACHE_DIR},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for _ in range(2)

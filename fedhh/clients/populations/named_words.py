@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.random import scatter
+from fedhh.random import GOLDEN, scatter
 from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
@@ -346,5 +346,5 @@ def _uniform(draws: _Hashes, index: int) -> npt.NDArray[np.float64]:
 
     NumPy's generators may change between versions, and strings should not.
     """
-    word = scatter((draws + np.uint64(index + 1)) * np.uint64(0x9E3779B97F4A7C15))
+    word = scatter((draws + np.uint64(index + 1)) * GOLDEN)
     return (word >> np.uint64(11)).astype(np.float64) * 2.0**-53

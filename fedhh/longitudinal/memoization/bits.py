@@ -22,14 +22,13 @@ from fedhh.longitudinal.memoization.daily import (
     draw_keys,
     same_pattern,
 )
-from fedhh.random import scatter
+from fedhh.random import GOLDEN, scatter
 from fedhh.validation import require_at_least
 
 Bits = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.int64]
 
 _BITS_AT_ONCE = 2**21
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 _TO_UNIT = 2.0**-53
 
 
@@ -131,8 +130,8 @@ class MemoizedBits(DailyAnswer):
         state.require_one_value_each(rounded)
         rounded = rounded + (state.offsets >= threshold)
         classes = self.classes(state.public, rounded[:, None])[:, 0]
-        starts = scatter(state.keys ^ scatter(classes.astype(np.uint64) + _STEP))
-        places = np.arange(1, self.num_bits + 1, dtype=np.uint64) * _STEP
+        starts = scatter(state.keys ^ scatter(classes.astype(np.uint64) + GOLDEN))
+        places = np.arange(1, self.num_bits + 1, dtype=np.uint64) * GOLDEN
         coins = (scatter(starts[:, None] + places) >> np.uint64(11)) * _TO_UNIT
         return np.asarray(coins < self.chances(state.public, classes))
 

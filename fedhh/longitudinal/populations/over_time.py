@@ -44,7 +44,7 @@ from fedhh.clients.populations.synthetic import (
     RankRows,
     stored_population,
 )
-from fedhh.random import Stream, generator, scatter
+from fedhh.random import GOLDEN, Stream, generator, scatter
 from fedhh.validation import InputError, require_at_least, require_between, require_positive
 
 _Ids = npt.NDArray[np.int64]
@@ -53,7 +53,6 @@ _Hashes = npt.NDArray[np.uint64]
 
 # Purposes in paths of Stream.CALENDAR; 0 is what clients type, see `RankDrawer`.
 _BIRTHS, _STAYS, _THINNING = 1, 2, 3
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _LOGIT_OF_START = math.log(99)
 MOST_PERIODS = 10_000
 _MOST_DEVICES = 2**27
@@ -193,11 +192,11 @@ class WordCalendar:
         envelope = self.envelope(rows.ranks[born], day)
         key = _drawn_keys(1, self.seed, _THINNING, period)[0]
         holders = clients[np.searchsorted(rows.offsets, born, side="right") - 1]
-        of_row = scatter(_hashed(key, holders) + rows.ranks[born].astype(np.uint64) * _GOLDEN)
+        of_row = scatter(_hashed(key, holders) + rows.ranks[born].astype(np.uint64) * GOLDEN)
         sizes = rows.counts[born].astype(np.int64)
         row = np.repeat(np.arange(len(born)), sizes)
         turn = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        coins = _uniform(scatter(of_row[row] + turn.astype(np.uint64) * _GOLDEN))
+        coins = _uniform(scatter(of_row[row] + turn.astype(np.uint64) * GOLDEN))
         counts = rows.counts.copy()
         counts[born] = np.bincount(row, weights=coins < envelope[row], minlength=len(born))
         kept = counts > 0
@@ -319,7 +318,7 @@ def _drawn_keys(size: int, seed: int, *path: int) -> _Hashes:
 
 
 def _hashed(key: np.uint64, numbers: _Ids) -> _Hashes:
-    return scatter(key + numbers.astype(np.uint64) * _GOLDEN)
+    return scatter(key + numbers.astype(np.uint64) * GOLDEN)
 
 
 def _uniform(hashes: _Hashes) -> _Shares:
