@@ -26,9 +26,6 @@ _MANY_BINS = 2048
 _RARE = 4.5
 """Lattices of many bins have bins of eight widths beyond this many standard deviations."""
 
-_TABLE_WIDTH = 8
-"""Counts in a table of tails, for each tail looked up, that cost less than to compute the tail."""
-_UNDERFLOW = 1e-290
 _COINS_RIGHT = 18.0
 """Standard deviations of coins beyond which `excess_of_coins` is not exact, but e**-162 or less."""
 
@@ -114,25 +111,13 @@ def binomial_excess(trials: Floats, threshold: Floats, p: float = 0.5) -> Floats
 
     Args:
         trials: ``(m,)`` or ``(m, 1)``, whole numbers >= 1.
-        threshold: ``(m,)`` or ``(m, j)``. Along a row the values of k are usually few or close,
-            so tails are computed once for each k in a row's range.
+        threshold: ``(m,)`` or ``(m, j)``.
         p: Success probability.
     """
     k = np.floor(threshold)
-    if threshold.ndim == 2 and k.min() >= 0:
-        low = k.min(axis=1, keepdims=True)
-        width = int((k - low).max()) + 1
-        first = pmf(low, trials - 1, p)
-        nodes = threshold.shape[1]
-        # What starts with an underflow says nothing about the counts further right.
-        if width < nodes or (width < _TABLE_WIDTH * nodes and first.min() > _UNDERFLOW):
-            index = (k - low).astype(np.intp)
-            tail, at = (
-                np.take_along_axis(table, index, axis=1)
-                for table in _tables(trials - 1, low, first, width, p)
-            )
-            return _excess(trials, threshold, tail, at, p)
-    return _excess(trials, threshold, upper_tail(k, trials - 1, p), pmf(k, trials - 1, p), p)
+    tail, at = upper_tail(k, trials - 1, p), pmf(k, trials - 1, p)
+    above = (trials * p - threshold) * tail + threshold * at * (1 - p)
+    return np.asarray(np.maximum(above, 0.0), dtype=np.float64)
 
 
 def width_of_coins(trials: Floats) -> int:
@@ -162,30 +147,6 @@ def excess_of_coins(trials: Floats) -> Floats:
     above = np.concatenate([at[:, 1:], beyond], axis=1)[:, ::-1].cumsum(axis=1)
     above[:, 0] *= np.maximum(trials - last, 0.0)[:, 0]
     return np.ascontiguousarray(above.cumsum(axis=1)[:, ::-1])
-
-
-def _tables(
-    trials: Floats, low: Floats, first: Floats, width: int, p: float
-) -> tuple[Floats, Floats]:
-    """Return P(Bin(trials, p) >= k) and P(= k) for k from ``low`` on, rows of ``width``.
-
-    ``first`` holds P(= low). One tail per row, then ratios and sums of positive numbers.
-    """
-    steps = low + np.arange(width)
-    ratios = (trials - steps[:, :-1]) / (steps[:, :-1] + 1) * (p / (1 - p))
-    # Beyond the support the first factor is 0; what follows must stay 0.
-    at = first * np.cumprod(
-        np.concatenate([np.ones_like(low), np.maximum(ratios, 0.0)], axis=1), axis=1
-    )
-    beyond = upper_tail(steps[:, -1:], trials, p)
-    tail = np.concatenate([at[:, :-1], beyond], axis=1)
-    return np.cumsum(tail[:, ::-1], axis=1)[:, ::-1], at
-
-
-def _excess(trials: Floats, threshold: Floats, tail: Floats, at: Floats, p: float) -> Floats:
-    """Return the formula of `binomial_excess` from P(>= k - 1) and P(= k - 1) of one trial less."""
-    above = (trials * p - threshold) * tail + threshold * at * (1 - p)
-    return np.asarray(np.maximum(above, 0.0), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

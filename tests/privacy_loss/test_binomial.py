@@ -87,25 +87,6 @@ def test_excess_keeps_its_precision_far_out(trials, threshold, expected):
     assert got == pytest.approx(expected, rel=4e-9)
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [
-        (0.0, 0.9),  # fewer values of k than thresholds
-        (-2.0, 200.0),  # more, in one table
-        (-2.0, 590.0),  # still in one table
-        (-600.0, 10.0),  # in one table, if it did not start with 2**-1200
-    ],
-)
-def test_excess_shares_tails_along_rows_without_changing_them(start, end):
-    trials = np.array([[6.0], [40.0], [1000.0], [1200.0]])
-    thresholds = np.maximum(trials / 2 + np.linspace(start, end, 90), 0.0)
-    expected = [
-        [exact_excess(int(row[0]), float(threshold)) for threshold in line]
-        for row, line in zip(trials, thresholds, strict=True)
-    ]
-    assert np.allclose(binomial_excess(trials, thresholds), expected, rtol=4e-9, atol=1e-300)
-
-
 # Independently computed reference, 50 digits.
 @pytest.mark.parametrize(
     ("successes", "trials", "p", "expected"),
