@@ -36,6 +36,7 @@ from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable, Priva
 from fedhh.accounting.sources import SUN_ANONYMITY
 from fedhh.privacy_loss.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
 from fedhh.privacy_loss.convolution import convolve
+from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 VARIANTS = ("tight", "lemma")
@@ -137,14 +138,11 @@ class LayerAnonymity:
         return low, self._threshold_at_most(np.arange(low, high + 1, dtype=np.float64))
 
     def _first_count_with(self, probability: float) -> int:
-        low, high = -1, self.num_reports
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._threshold_at_most(np.array([float(middle)]))[0] >= probability:
-                high = middle
-            else:
-                low = middle
-        return high
+        return smallest_true(
+            lambda count: bool(self._threshold_at_most(np.array([float(count)]))[0] >= probability),
+            low=0,
+            high=self.num_reports,
+        )
 
     def _threshold_at_most(self, counts: Floats) -> Floats:
         """Return P(tau <= count): fewer than eta of the other votes exceed the count."""

@@ -34,6 +34,7 @@ from scipy import special
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -217,15 +218,11 @@ def honest_part_of(number: int, honest_share: float) -> int:
 def _quantile(num_clients: int, colluders: int, cohort: int, chance: float) -> int:
     """Return the smallest c with P(Hypergeometric > c) <= chance."""
     low, high = max(0, cohort - (num_clients - colluders)), min(colluders, cohort)
-    # More than ``low - 1`` is certain, more than ``high`` impossible.
-    low -= 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if tail_beyond(middle, num_clients, colluders, cohort) <= chance:
-            high = middle
-        else:
-            low = middle
-    return high
+    return smallest_true(
+        lambda count: tail_beyond(count, num_clients, colluders, cohort) <= chance,
+        low=low,
+        high=high,
+    )
 
 
 def tail_beyond(count: int, num_clients: int, colluders: int, cohort: int) -> float:

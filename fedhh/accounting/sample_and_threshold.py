@@ -45,6 +45,7 @@ import numpy.typing as npt
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
+from fedhh.privacy_loss.search import smallest_true
 from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
@@ -306,13 +307,12 @@ class _Search:
                     f"{self.epsilon:g} and delta {self.delta:g} for max_items={self.max_items} at "
                     f"any threshold up to {_LARGEST_THRESHOLD:,}, got sample_rate={rate:g}."
                 )
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.is_private(SampledCounts(rate=rate, threshold=middle)):
-                high = middle
-            else:
-                low = middle
-        return SampledCounts(rate=rate, threshold=high)
+        least = smallest_true(
+            lambda threshold: self.is_private(SampledCounts(rate=rate, threshold=threshold)),
+            low=low + 1,
+            high=high,
+        )
+        return SampledCounts(rate=rate, threshold=least)
 
     def is_private(self, counts: SampledCounts) -> bool:
         return counts.epsilon_of_swap(self.max_items, delta=self.delta) <= self.epsilon

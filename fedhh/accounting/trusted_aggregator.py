@@ -184,8 +184,4 @@ class TrustedAggregatorPlan(Plan, ABC):
             chance: Above 0 and below 1.
         """
         require_inside(0, 1, chance=chance)
-        high = 1
-        while self.release_chance(high) < chance:
-            high *= 2
-        found = smallest_true(lambda n: self.release_chance(n) >= chance, low=high // 2, high=high)
-        return high if found is None else found
+        return smallest_true(lambda n: self.release_chance(n) >= chance, low=1)

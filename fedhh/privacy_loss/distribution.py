@@ -142,7 +142,7 @@ class PrivacyLossDistribution:
         if self.delta(0.0) <= delta:
             return 0.0
         most = self.lowest + len(self.masses) - 1
-        high = smallest_true(lambda k: self.delta(k * self.gap) <= delta, low=1, high=most) or most
+        high = smallest_true(lambda k: self.delta(k * self.gap) <= delta, low=1, high=most)
         upper = self.delta(high * self.gap)
         weight = (self.delta((high - 1) * self.gap) - upper) / -math.expm1(-self.gap)
         inside = math.log((upper + weight - delta) / weight)
@@ -152,19 +152,6 @@ class PrivacyLossDistribution:
         if self.delta(found) > delta:
             found = high * self.gap
         return found * (1 + _SAME)
-
-    @property
-    def corners(self) -> tuple[Floats, Floats]:
-        """Return probabilities of the likeliest events, under the second and the first hypothesis.
-
-        ``(m,) float64`` each, from 0 to 1. The line between them is an upper bound on the
-        probability of any event under the first, given its probability under the second.
-        """
-        place, losses, logs = self.positive
-        under_one = np.cumsum(np.r_[self.infinite, self.masses[place][::-1]])
-        under_other = np.cumsum(np.r_[0.0, np.exp(np.minimum(logs - losses, 0.0))[::-1]])
-        under_one[-1] = under_other[-1] = 1.0
-        return np.minimum(under_other, 1.0), np.minimum(under_one, 1.0)
 
     @cached_property
     def positive(self) -> tuple[npt.NDArray[np.intp], Floats, Floats]:

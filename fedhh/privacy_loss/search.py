@@ -91,18 +91,20 @@ def _crossing(
         part = min(max(part, smallest_part), 1 - smallest_part)
 
 
-def smallest_true(holds: Callable[[int], bool], *, low: int, high: int) -> int | None:
-    """Return the smallest integer in [low, high] that holds; None if ``high`` does not.
+def smallest_true(holds: Callable[[int], bool], *, low: int, high: int | None = None) -> int:
+    """Return the smallest integer in [low, high] that holds; ``high`` if none below does.
 
     Args:
         holds: False up to some integer and true beyond it.
-        low: Smallest candidate.
-        high: Largest candidate.
+        low: Smallest candidate, at least 1 if there is no largest.
+        high: Largest candidate; None for any.
     """
     if holds(low):
         return low
-    if not holds(high):
-        return None
+    if high is None:
+        high = 2 * low
+        while not holds(high):
+            low, high = high, 2 * high
     while high - low > 1:
         # A geometric middle first: sizes are searched over nine decades.
         middle = math.isqrt(low * high) if 0 < 4 * low < high else (low + high) // 2

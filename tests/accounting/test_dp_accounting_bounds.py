@@ -18,8 +18,7 @@ from fedhh.accounting import (
     shuffle_bound,
     user_level,
 )
-from fedhh.accounting.bounds.composition import FINE, QUICK, Precision
-from fedhh.accounting.bounds.pure_composition import optimal_composition
+from fedhh.accounting.bounds.composition import FINE, QUICK, Precision, optimal_composition
 from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle

@@ -14,7 +14,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 import fedhh
-from fedhh.accounting.bounds.pure_composition import optimal_composition
+from fedhh.accounting.bounds.composition import optimal_composition
 from fedhh.accounting.dp_event import (
     NEIGHBORS,
     NoDpEventError,

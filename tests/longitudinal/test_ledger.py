@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedhh.accounting.bounds.pure_composition import optimal_composition
+from fedhh.accounting.bounds.composition import optimal_composition
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee
 from fedhh.longitudinal.ledger import (
     APPLE,

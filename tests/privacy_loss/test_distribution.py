@@ -88,18 +88,6 @@ def test_no_mass_of_a_sum_is_rounded_down(times: int) -> None:
     assert found.surplus < 1e-11 * times
 
 
-def test_the_corners_are_those_of_the_most_powerful_tests() -> None:
-    under_other, under_one = SMALL.corners
-    assert (under_other[0], under_other[-1]) == (0.0, 1.0)
-    assert (under_one[0], under_one[-1]) == (0.02, 1.0)
-    # Of each event, first minus e**epsilon times second is at most delta(epsilon).
-    for at in (0.0, 1e-3, 0.05, 0.2, 0.7):
-        most = min(
-            SMALL.delta(epsilon) + math.exp(epsilon) * at for epsilon in np.arange(-20, 21) * GAP
-        )
-        assert float(np.interp(at, under_other, under_one)) == pytest.approx(most)
-
-
 @needs_long_double
 def test_long_double_is_what_fractions_are() -> None:
     for parts in ([(SMALL, 6)], [(SMALL, 3), (OTHER, 4)], [(OTHER, 9)]):

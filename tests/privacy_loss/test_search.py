@@ -43,4 +43,6 @@ def test_ends_are_returned_where_nothing_is_between_them():
 def test_smallest_true_finds_the_border():
     for border in (2, 3, 17, 999_999_999, 10**9):
         assert smallest_true(lambda n, border=border: n >= border, low=2, high=10**9) == border
-    assert smallest_true(lambda _: False, low=2, high=10**9) is None
+        assert smallest_true(lambda n, border=border: n >= border, low=1) == border
+    assert smallest_true(lambda _: False, low=-2, high=10**9) == 10**9
+    assert smallest_true(lambda n: n > -1, low=-7, high=5) == 0

@@ -223,7 +223,6 @@ def _fewest_clients(
         if high > _MOST_STEPS:
             return None
     step = smallest_true(holds, low=low, high=high)
-    assert step is not None
     clients = clients_at(step)
     return LargerPopulation(clients=clients, epsilon=central_with(clients))
 

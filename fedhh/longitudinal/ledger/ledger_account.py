@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.accounting.bounds.pure_composition import basic_composition
+from fedhh.accounting.bounds.composition import basic_composition
 from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, NotApplicable
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, loss_by_day, most_within, records_by_day, simulate

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.pure_composition import basic_composition, optimal_composition
-from fedhh.accounting.guarantees import NotApplicable, Unit
+from fedhh.accounting.bounds.composition import basic_composition, optimal_composition
+from fedhh.accounting.guarantees import Unit
 from fedhh.longitudinal.ledger.cap import Charge, Numbers
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of, reports_of
 from fedhh.validation import InputError
@@ -38,9 +38,9 @@ class Distribution:
     """
 
     mean: float | None
-    median: float | None
-    most: float | None
-    largest: float | None
+    median: float
+    most: float
+    largest: float
 
     def to_dict(self) -> dict[str, float | None]:
         return {"95%" if name == "most" else name: each for name, each in vars(self).items()}
@@ -54,7 +54,7 @@ class Losses:
         basic: Sums of epsilons, at delta 0.
         pld: Optimal composition of those who have the median, 95 % and largest loss by the sum
             (of several, of the one with the largest sum of squares), at the ledger's delta; no
-            mean. None where it is not applicable.
+            mean.
         how_many: Devices, or days of devices.
     """
 
@@ -234,10 +234,7 @@ def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta
     squares = basic_composition([epsilon**2 for epsilon in epsilons], parts)
     order = np.lexsort((squares, basic))
     at = [int(order[rank]) for rank in _ranks(counts[order])]
-    best = [
-        None if isinstance(found, NotApplicable) else found
-        for found in (optimal_composition(epsilons, parts[i].tolist(), delta=delta) for i in at)
-    ]
+    best = [optimal_composition(epsilons, parts[i].tolist(), delta=delta) for i in at]
     return Losses(
         basic=_spread(basic, counts),
         pld=Distribution(mean=None, median=best[0], most=best[1], largest=best[2]),

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.accounting.bounds.pure_composition import basic_composition, optimal_composition
+from fedhh.accounting.bounds.composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import (
     SWAP,
     VALUE_SWAP,
     Guarantee,
-    NotApplicable,
     PrivacyReport,
     Unit,
 )
@@ -165,12 +164,12 @@ def guarantees(
         return [replace(plain, best=True)]
     epsilon = optimal_composition(epsilons, parts, delta=delta)
     said = plain.assumptions
-    if not isinstance(epsilon, NotApplicable) and epsilon >= total:
+    if epsilon >= total:
         said += "; no less than basic composition"
     composed = replace(
         plain, method=PLD, epsilon=epsilon, delta=delta, theorem=OPTIMAL, assumptions=said
     )
-    saves = not isinstance(epsilon, NotApplicable) and epsilon < total * (1 - _WORTH)
+    saves = epsilon < total * (1 - _WORTH)
     return [replace(plain, best=not saves), replace(composed, best=saves)]
 
 

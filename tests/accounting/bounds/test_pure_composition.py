@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.accounting.bounds.pure_composition import (
+from fedhh.accounting.bounds.composition import (
     basic_composition,
     optimal_composition,
 )
