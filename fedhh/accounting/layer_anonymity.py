@@ -90,7 +90,7 @@ def claim_of_validation(plan: LocalReports, *, alpha: float) -> AnonymityGuarant
     rate = plan.false_discovery_rate
     if not rate:
         return None
-    from fedhh.oracles.sketch import SketchOracle  # It loads compiled code.
+    from fedhh.oracles.hashed import SketchOracle  # It loads compiled code.
 
     k: int | NotApplicable | None = None
     randomizer = plan.validation_randomizer or plan.randomizers[-1]

@@ -17,7 +17,6 @@ from fedhh.kernels.prng import (
     next_float,
     next_uint64,
 )
-from fedhh.kernels.sketches import polynomial
 from fedhh.kernels.variates import draw_binomial
 
 _Coins = npt.NDArray[np.uint16]
@@ -108,54 +107,20 @@ def add_vectors(reports: _Ints, table: _Table) -> None:
 
 @compiled
 def add_signs(reports: _Ints, table: _Table) -> None:
-    """Add each report's sign to the cell of its row and coefficient.
+    """Add each report's sign to the cell of its row and coefficient, and 1 to the row's last one.
 
     Args:
         reports: ``(n, 3) int64``: row, coefficient, and -1 or +1.
-        table: ``(k, m)`` of signed integers, changed in place.
+        table: ``(k, m + 1)`` of signed integers, changed in place.
     """
     one = np.ones(1, dtype=table.dtype)[0]
     for i in range(len(reports)):
+        line = table[reports[i, 0]]
+        line[-1] += one
         if reports[i, 2] > 0:
-            table[reports[i, 0], reports[i, 1]] += one
+            line[reports[i, 1]] += one
         else:
-            table[reports[i, 0], reports[i, 1]] -= one
-
-
-@compiled
-def vectors_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
-    """Return ``(c,) int64``: how many vectors have a one at each key's cell of their row.
-
-    The hash functions are ``(k, 3) uint64`` coefficients; reports are as in `add_vectors`.
-    """
-    supporters = np.zeros(len(keys), dtype=np.int64)
-    cells = np.uint64(num_cells)
-    for i in range(len(reports)):
-        row = reports[i, 0]
-        for c in range(len(keys)):
-            cell = polynomial(coefficients, row, np.uint64(keys[c])) % cells
-            word = np.uint64(reports[i, 1 + np.int64(cell) // WORD_BITS])
-            supporters[c] += np.int64((word >> (cell & _63)) & _1)
-    return supporters
-
-
-@compiled
-def signs_supporting(coefficients: _Words, num_cells: int, reports: _Ints, keys: _Ints) -> Any:
-    """Return ``(c,) int64``: how many signs are the Hadamard entry of each key's cell.
-
-    The hash functions are ``(k, 3) uint64`` coefficients; reports are as in `add_signs`.
-    """
-    supporters = np.zeros(len(keys), dtype=np.int64)
-    cells = np.uint64(num_cells)
-    for i in range(len(reports)):
-        row = reports[i, 0]
-        coefficient = np.uint64(reports[i, 1])
-        negative = np.int64(reports[i, 2] < 0)
-        for c in range(len(keys)):
-            cell = polynomial(coefficients, row, np.uint64(keys[c])) % cells
-            odd = np.int64(count_ones(cell & coefficient) & _1)
-            supporters[c] += np.int64(odd == negative)
-    return supporters
+            line[reports[i, 1]] -= one
 
 
 def add_noisy_rows(

@@ -22,12 +22,11 @@ if TYPE_CHECKING:
         SymmetricUnaryEncoding,
     )
     from fedhh.oracles.codes import HadamardResponse, ProjectiveGeometryResponse
-    from fedhh.oracles.count_mean_sketch import CountMeanSketch
-    from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
-    from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
+    from fedhh.oracles.hadamard import HadamardCountMeanSketch, Hashtogram
+    from fedhh.oracles.hashed import SketchOracle
     from fedhh.oracles.histogram_encoding import SummedHistogramEncoding, ThresholdHistogramEncoding
     from fedhh.oracles.local_hashing import BinaryLocalHashing, OptimizedLocalHashing
-    from fedhh.oracles.sketch import SketchOracle
+    from fedhh.oracles.sketches import BassilySmith, CountMeanSketch, FastLocalHashing
     from fedhh.oracles.subset_selection import SubsetSelection
     from fedhh.oracles.values import GeneralizedRandomizedResponse, Identity
 
@@ -61,7 +60,7 @@ __all__ = [
 ]
 
 _MODULES = {place.split(":")[1]: place.split(":")[0] for place in ORACLES.values()} | {
-    "SketchOracle": "fedhh.oracles.sketch"
+    "SketchOracle": "fedhh.oracles.hashed"
 }
 
 

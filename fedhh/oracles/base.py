@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -376,61 +376,3 @@ class PureOracle(PureVotes, FrequencyOracle):
             f"Expected an oracle whose reports list the values that they support, got "
             f"{type(self).__name__}; use ss or grr."
         )
-
-
-class Moments(NamedTuple):
-    """Mean and variance of the score that a report gives a value."""
-
-    mean: float
-    variance: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredOracle(FrequencyOracle):
-    """An oracle whose tally is a sum of scores; estimates are linear in it.
-
-    A report's score of its client's value has the moments `held`, that of any other value the
-    moments `other`, whichever value the client holds. A `PureOracle` is one with scores 0 and 1.
-    Estimates and variances are those of a `PureOracle`, with means for p and q and variances for
-    p (1 - p) and q (1 - q).
-    """
-
-    @property
-    @abstractmethod
-    def held(self) -> Moments:
-        """Moments of a report's score of the value that its client holds."""
-
-    @property
-    @abstractmethod
-    def other(self) -> Moments:
-        """Moments of a report's score of a given value that its client does not hold."""
-
-    def estimate(self, tally: Tally, num_reports: int) -> Floats:
-        gap = self.held.mean - self.other.mean
-        return np.asarray((tally - num_reports * self.other.mean) / gap, dtype=np.float64)
-
-    def variance(self, count: npt.ArrayLike, num_reports: int) -> Floats:
-        count = np.asarray(count, dtype=np.float64)
-        total = count * self.held.variance + (num_reports - count) * self.other.variance
-        return np.asarray(total / (self.held.mean - self.other.mean) ** 2, dtype=np.float64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountedOutputs(FrequencyOracle):
-    """An oracle whose reports are whole numbers below `aggregate_size`, and which counts each.
-
-    The support of any values follows from those counts, at a cost that does not grow with reports
-    times values.
-    """
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of the number of outputs."""
-        return math.log2(self.aggregate_size)
-
-    def report_space(self) -> Reports:
-        self._check_report_space(self.report_bits)
-        return np.arange(self.aggregate_size)
-
-    def _add_reports(self, reports: Reports, out: Tally) -> None:
-        out += np.bincount(reports, minlength=self.aggregate_size)

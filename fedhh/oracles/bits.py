@@ -7,19 +7,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.attack import bits_with, subsets_with
 from fedhh.oracles.base import (
     LARGEST_TALLY,
     Floats,
-    Moments,
     PureOracle,
     Reports,
-    ScoredOracle,
     Tally,
     Values,
 )
+from fedhh.oracles.families import CellOracle, Moments, ScoredOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.validation import InputError, require_at_least
@@ -99,7 +99,7 @@ class UnaryEncoding(IndependentSupport):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricUnaryEncoding(UnaryEncoding):
+class SymmetricUnaryEncoding(UnaryEncoding, CellOracle):
     """Symmetric unary encoding: a vector of s bits, each flipped with the same probability.
 
     With h = e**(epsilon/2), the bit of the client's value is 1 with probability p = h / (h + 1),
@@ -122,9 +122,12 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     def q(self) -> float:
         return math.exp(-self.epsilon / 2) * self.p
 
-    def log_prob(self, reports: Reports, value: int) -> Floats:
+    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
+        return np.asarray(reports[np.arange(len(reports)), values] == 1)
+
+    def log_prob(self, reports: Reports, value: int | Values) -> Floats:
         ones = reports.sum(axis=1, dtype=np.int64)
-        own = reports[:, value].astype(np.int64)
+        own = self.supports(reports, value).astype(np.int64)
         flips = ones - own + (1 - own)
         # ln q = ln p - epsilon / 2.
         return np.asarray(

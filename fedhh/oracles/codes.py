@@ -21,17 +21,15 @@ from fedhh.kernels.reports import draw_hadamard_responses
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import (
     LARGEST_TALLY,
-    CountedOutputs,
     Floats,
-    Moments,
     PureOracle,
     Reports,
-    ScoredOracle,
     Tally,
     Values,
     best_of,
 )
-from fedhh.oracles.hadamard_sketches import hadamard_entries
+from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
+from fedhh.oracles.hadamard import hadamard_entries
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least
 

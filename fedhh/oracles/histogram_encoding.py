@@ -12,13 +12,12 @@ import numpy as np
 from fedhh.oracles.base import (
     Floats,
     FrequencyOracle,
-    Moments,
     Reports,
-    ScoredOracle,
     Tally,
     Values,
 )
 from fedhh.oracles.bits import IndependentSupport, IndependentValues
+from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.validation import InputError, require_at_least, require_between
 
 _LARGEST_GRID = 2**40

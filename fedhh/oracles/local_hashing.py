@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from fedhh.kernels.reports import count_supports
 from fedhh.oracles.attack import random_subsets
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Reports, Tally, Values
+from fedhh.oracles.hashed import Hashed
+from fedhh.oracles.values import GeneralizedRandomizedResponse
 from fedhh.validation import InputError
 
 FUNCTIONS_TRIED = 1000
@@ -21,22 +24,19 @@ FUNCTIONS_TRIED = 1000
 _HASHES_AT_ONCE = 2**21
 
 HASH_RANGE = 2**32
-"""Hashes, of which cells are made."""
+"""Hashes of a fresh function, of which cells are made."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(HASH_RANGE - 1)
 
-_Words = npt.NDArray[np.uint64]
-
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(PureOracle):
-    """What local hashing shares: a fresh public hash function for every report, into g cells.
+class LocalHashing(Hashed):
+    """Local hashing: a fresh public hash function for every report, into g cells.
 
     The report is the function and the true cell with probability p = E / (E + g - 1), else each
-    other cell with probability 1 / (E + g - 1), where E = e**epsilon. A report supports all values
-    that share its cell, so it may be tallied for any candidates, also such as were unknown when it
-    was made. Subclasses choose g.
+    other cell with probability 1 / (E + g - 1), where E = e**epsilon. It may be tallied for any
+    candidates, also such as were unknown when it was made. Subclasses choose g.
 
     The functions are multiply-add-shift over 64-bit words: the cell of x is
     floor(g h / 2**32), h the high half of ``low * x_low + high * x_high + offset``, with uniform
@@ -51,7 +51,7 @@ class LocalHashing(PureOracle):
           the estimate is unbiased to that precision. For given functions it is not.
         * The counts of different reports are independent; those of different candidates are not
           quite: functions are pairwise independent, and so no distribution of a whole tally is
-              known.
+          known.
 
     Cost: O(1) per report on the client, O(n c) for a tally of c candidates. A report is
     ``(4,) int64``: the low and high multipliers and the offset as 64-bit words, and the cell.
@@ -62,36 +62,36 @@ class LocalHashing(PureOracle):
         Thorup (2015), "High speed hashing for integers and strings", arXiv:1504.06804.
     """
 
-    has_public_coins: ClassVar[bool] = True
+    function_width: ClassVar[int] = 3
 
     @property
     @abstractmethod
     def num_cells(self) -> int:
         """Number of cells g, at least 2."""
 
-    @property
-    def p(self) -> float:
-        return 1 / (1 + (self.num_cells - 1) * math.exp(-self.epsilon))
+    @cached_property
+    def inner(self) -> GeneralizedRandomizedResponse:
+        return GeneralizedRandomizedResponse(epsilon=self.epsilon, domain_size=self.num_cells)
 
     @property
-    def q(self) -> float:
-        return 1 / self.num_cells
+    def functions(self) -> Values:
+        """One function, whose multiplier spreads small values over all cells."""
+        return np.array([[-7046029254386353131, 0, 0]])
 
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        """Return ``(n, 4) int64`` reports: low and high multiplier, offset, cell."""
-        values = self._check_values(values)
-        reports = np.empty((len(values), 4), dtype=np.int64)
-        words = reports.view(np.uint64)
-        words[:, :3] = rng.integers(0, 2**64, size=(len(values), 3), dtype=np.uint64)
-        true_cells = self._cells(words, values)
-        others = rng.integers(0, self.num_cells - 1, size=len(values))
-        others += others >= true_cells
-        moved = rng.random(len(values)) < (self.num_cells - 1) * math.exp(-self.epsilon) * self.p
-        reports[:, 3] = np.where(moved, others, true_cells)
-        return reports
+    @property
+    def num_functions(self) -> int:
+        return 1
 
-    def _cells(self, words: _Words, values: Values) -> Values:
-        numbers = values.astype(np.uint64)
+    @property
+    def function_bits(self) -> float:
+        """64 bits for each word that the domain needs."""
+        return 64.0 * (3 if self.domain_size > HASH_RANGE else 2)
+
+    def _draw_functions(self, count: int, rng: np.random.Generator) -> Values:
+        return rng.integers(0, 2**64, size=(count, 3), dtype=np.uint64).view(np.int64)
+
+    def _cells(self, functions: Values, values: Values) -> Values:
+        words, numbers = functions.view(np.uint64), values.astype(np.uint64)
         hashes = words[:, 0] * (numbers & _LOW) + words[:, 1] * (numbers >> _HALF) + words[:, 2]
         cells = (hashes >> _HALF) * np.uint64(self.num_cells) >> _HALF
         return cells.astype(np.int64)
@@ -135,7 +135,7 @@ class LocalHashing(PureOracle):
     ) -> Reports:
         """Return reports, each the best of so many functions and their cells."""
         g, num_functions = self.num_cells, count * tries
-        functions = rng.integers(0, 2**64, size=(num_functions, 4), dtype=np.uint64)
+        functions = self._draw_functions(num_functions, rng)
         cells = self._cells(functions[:, :, None], values)
         # Of so many cells of a function, one at least has no value, or as few as any.
         more = min(g, len(values) + 1) if sign <= 0 else 0
@@ -147,33 +147,10 @@ class LocalHashing(PureOracle):
         report = unique // (g * tries)
         order = np.lexsort((rng.random(len(unique)), sign * loads, report))
         best = unique[order[np.searchsorted(report, np.arange(count), side="right") - 1]]
-        reports: Reports = functions[best // g].view(np.int64)
-        reports[:, 3] = best % g
-        return reports
+        return np.concatenate([functions[best // g], (best % g)[:, None]], axis=1)
 
     def best_report(self, values: npt.ArrayLike) -> Reports:
         return np.zeros((1, 4), dtype=np.int64)
-
-    def log_prob(self, reports: Reports, value: int) -> Floats:
-        words = reports.view(np.uint64)
-        true_cells = self._cells(words, np.full(len(reports), value, dtype=np.int64))
-        log_p = math.log(self.p)
-        return np.where(reports[:, 3] == true_cells, log_p, log_p - self.epsilon)
-
-    def report_space(self) -> Reports:
-        """Return the reports of one hash function, one per cell: ``(g, 4) int64``."""
-        self._check_report_space(math.log2(self.num_cells), width=4)
-        reports = np.empty((self.num_cells, 4), dtype=np.int64)
-        # The multiplier spreads small values over all cells.
-        reports[:, :3] = -7046029254386353131, 0, 0
-        reports[:, 3] = np.arange(self.num_cells)
-        return reports
-
-    @property
-    def report_bits(self) -> float:
-        """log2 of g, and 64 bits for each word of a hash function that the domain needs."""
-        words = 3 if self.domain_size > HASH_RANGE else 2
-        return 64 * words + math.log2(self.num_cells)
 
 
 @dataclass(frozen=True, kw_only=True)

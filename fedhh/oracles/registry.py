@@ -21,11 +21,11 @@ ORACLES: Mapping[str, str] = {
     "hr": "fedhh.oracles.codes:HadamardResponse",
     "pgr": "fedhh.oracles.codes:ProjectiveGeometryResponse",
     "dbitflip": "fedhh.oracles.bits:DBitFlip",
-    "cms": "fedhh.oracles.count_mean_sketch:CountMeanSketch",
-    "hcms": "fedhh.oracles.hadamard_sketches:HadamardCountMeanSketch",
-    "hashtogram": "fedhh.oracles.hadamard_sketches:Hashtogram",
-    "flh": "fedhh.oracles.hashed_response:FastLocalHashing",
-    "bassily-smith": "fedhh.oracles.hashed_response:BassilySmith",
+    "cms": "fedhh.oracles.sketches:CountMeanSketch",
+    "hcms": "fedhh.oracles.hadamard:HadamardCountMeanSketch",
+    "hashtogram": "fedhh.oracles.hadamard:Hashtogram",
+    "flh": "fedhh.oracles.sketches:FastLocalHashing",
+    "bassily-smith": "fedhh.oracles.sketches:BassilySmith",
     "none": "fedhh.oracles.values:Identity",
 }
 """The oracles of fedhh, and where each is defined; a module is imported when it is asked for."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fedhh.oracles.attack import other_values
-from fedhh.oracles.base import CountedOutputs, Floats, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.families import CellOracle, CountedOutputs
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import (
     add_subset_votes,
@@ -20,7 +22,7 @@ from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracle):
+class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracle):
     """Generalized randomized response, also direct encoding or k-ary randomized response.
 
     With E = e**epsilon and s values, a report is the client's value with probability
@@ -76,7 +78,13 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, PureOracl
         counts = self._check_counts(counts)
         return sample_subset_tally(counts, subset_size=1, epsilon=self.epsilon, rng=rng)
 
-    def log_prob(self, reports: Reports, value: int) -> Floats:
+    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
+        return np.asarray(reports == values)
+
+    def scores(self, loads: Tally) -> Tally:
+        return loads
+
+    def log_prob(self, reports: Reports, value: int | Values) -> Floats:
         log_p = math.log(self.p)
         return np.where(reports == value, log_p, log_p - self.epsilon)
 

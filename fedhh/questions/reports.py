@@ -192,8 +192,8 @@ class Reports(Channel):
 
     @property
     def can_sample(self) -> bool:
+        from fedhh.oracles.hashed import SketchOracle
         from fedhh.oracles.sampling import SampledAggregates
-        from fedhh.oracles.sketch import SketchOracle
 
         # Of what a client's reports support together, no joint distribution is known.
         if self.votes_per_client == "one" or not self.adds_up:
@@ -238,8 +238,8 @@ class Reports(Channel):
         )
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        from fedhh.oracles.hashed import SketchOracle, sample_sketch
         from fedhh.oracles.sampling import SampledAggregates
-        from fedhh.oracles.sketch import SketchOracle, sample_sketch
 
         oracle = self.randomizer
         if isinstance(oracle, SketchOracle) and self._counts_values:

@@ -125,13 +125,20 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
 
     @property
     def plan(self) -> LocalReports:
-        rounds = []
+        candidates = (len(self.domain), self.num_kept)
         if self.learns_size:
-            rounds.append(self.planned_round(1, self.num_size_clients, self._largest_size + 1))
-        for each in (len(self.domain), self.num_kept):
-            most = each + self._padding(each)
-            fewest = each + 1 if self.learns_size else most
-            rounds.append(self.planned_round(len(rounds) + 1, self.cohort_clients, fewest, most))
+            sizes = self.planned_round(1, self.num_size_clients, self._largest_size + 1)
+            rounds = [sizes] + [
+                self.planned_round(
+                    number, self.cohort_clients, each + 1, each + self._padding(each)
+                )
+                for number, each in enumerate(candidates, start=2)
+            ]
+        else:
+            rounds = [
+                self.planned_round(number, self.cohort_clients, each + self._padding(each))
+                for number, each in enumerate(candidates, start=1)
+            ]
         return self.planned_reports(
             rounds,
             most_words=self.keep,

@@ -15,7 +15,6 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.names import ItemSets
 from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import (
@@ -52,7 +51,7 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SetProtocol[Any, SetQuestion]):
+class Svim(SetProtocol[SvimState, SetQuestion]):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -95,34 +94,23 @@ class Svim(SetProtocol[Any, SetQuestion]):
         return 3
 
     @property
-    def single_clients(self) -> int:
-        """Clients of the three groups."""
-        return self.num_cohorts * self.cohort_clients
-
-    @property
-    def group_sizes(self) -> tuple[int, ...]:
-        """Clients of each group."""
-        total = self.single_clients
+    def group_sizes(self) -> tuple[int, int, int]:
+        total = self.num_cohorts * self.cohort_clients
         first = min(max(1, round(self.candidate_share * total)), total - 2)
         second = min(max(1, round(self.size_share * total)), total - first - 1)
         return first, second, total - first - second
 
     @property
-    def domains(self) -> list[tuple[int, int]]:
-        """Fewest and most values of each group's question."""
-        every, kept = len(self.domain) + 1, self.num_kept
-        return [(every, every), (kept + 1, kept + 1), (kept + 1, 2 * kept)]
-
-    @property
     def plan(self) -> LocalReports:
-        groups = zip(self.group_sizes, self.domains, strict=False)
+        first, second, third = self.group_sizes
         return self.planned_reports(
             [
-                self.planned_round(number, size, *domain)
-                for number, (size, domain) in enumerate(groups, start=1)
+                self.planned_round(_CANDIDATES, first, len(self.domain) + 1),
+                self.planned_round(_SIZES, second, self.num_kept + 1),
+                self.planned_round(_COUNTS, third, self.num_kept + 1, 2 * self.num_kept),
             ],
             most_words=self.keep,
-            randomizers=(self.report_oracle,),
+            randomizers=(OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon),),
             is_of_whole_set=True,
         )
 
@@ -136,12 +124,13 @@ class Svim(SetProtocol[Any, SetQuestion]):
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedRound, run: RunState[Any]) -> SetQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> SetQuestion:
         if planned.layer != _SIZES:
             return self._sample_question(run.own)
-        return self.size_question(self.names_of(run.own.kept), self.report_oracle)
+        oracle = OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon)
+        return self.size_question(self.names_of(run.own.kept), oracle)
 
-    def hear(self, run: RunState[Any], answers: Answers[SetQuestion]) -> Heard[Any]:
+    def hear(self, run: RunState[SvimState], answers: Answers[SetQuestion]) -> Heard[SvimState]:
         """Return what a group's reports say; of the last group's, the words found.
 
         The second group's round drops no candidate; its domain is the sizes that a set may have.
@@ -155,24 +144,17 @@ class Svim(SetProtocol[Any, SetQuestion]):
         return replace(heard, own=replace(state, kept=state.kept[kept]))
 
     @property
-    def report_oracle(self) -> OracleSpec:
-        """The randomizer of reports about all candidates, and about sizes."""
-        name = "olh" if self.oracle == AUTO else self.oracle
-        return OracleSpec(name=name, epsilon=self.local_epsilon)
-
-    def padded_question(self, names: ItemSets, sizes: Floats) -> MemberQuestion:
-        """Return the question for one member of a set, padded so far as sizes say.
-
-        Args:
-            names: The candidates.
-            sizes: `set_sizes`; empty for no padding beyond 1.
-        """
-        oracle, length = self.report_oracle, 1
-        if len(sizes):
-            length = padded_size(sizes)
-            best = oracle_of_sample(names.num_candidates, length, self.local_epsilon, oracle.name)
-            oracle = replace(oracle, name=best)
-        return self.member_question(names, oracle, padded_size=length)
+    def _oracle_name(self) -> str:
+        return "olh" if self.oracle == AUTO else self.oracle
 
     def _sample_question(self, state: SvimState) -> MemberQuestion:
-        return self.padded_question(self.names_of(state.kept), state.sizes)
+        """Return the question for one word of the set, padded to L; to 1 in the first group."""
+        oracle, length = self._oracle_name, 1
+        if len(state.sizes):
+            length = padded_size(state.sizes)
+            oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
+        return self.member_question(
+            self.names_of(state.kept),
+            OracleSpec(name=oracle, epsilon=self.local_epsilon),
+            padded_size=length,
+        )

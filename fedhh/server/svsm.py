@@ -7,23 +7,30 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.reports import SetQuestion
+from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
     decision_of_sample,
+    oracle_of_sample,
+    padded_size,
     sample_counts,
     set_sizes,
 )
 from fedhh.server.svim import Share, Svim, SvimState
+from fedhh.settings import AUTO
 
 _LARGEST_SET = 3
 _MOST_SETS = 2_000
@@ -39,22 +46,24 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SvsmState(SvimState):
-    """Where a run of SVSM stands: what its SVIM knows, and of sets.
+class SvsmState:
+    """Where a run of SVSM stands.
 
     Attributes:
+        singles: What its SVIM knows.
         words: The words that SVIM found; a validation round may return fewer.
         itemsets: ``(c, 3) int64``: candidate sets, as places among the words that SVIM found; -1
             behind those of two words. Empty before SVIM is done.
-        held: ``(c + 1,) float64``: clients by how many of the sets they hold; empty before.
+        sizes: ``(c + 1,) float64``: clients by how many of the sets they hold; empty before.
         estimate: ``(c,) float64``: clients of the last group that hold each set; empty before.
         variance: ``(c,) float64``: of the estimate.
         set_clients: Clients of the last group.
     """
 
+    singles: SvimState
     words: Found
     itemsets: Itemsets
-    held: Floats
+    sizes: Floats
     estimate: Floats
     variance: Floats
     set_clients: int
@@ -76,7 +85,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(Svim):
+class Svsm(SetProtocol[SvsmState, SetQuestion]):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -92,6 +101,7 @@ class Svsm(Svim):
         candidate_share: Share of those in SVIM's first group.
         size_share: Share of those in SVIM's second group, and of the other clients in the group
             that says how many sets it holds (the authors' code has 0.2 for that).
+        oracle: As SVIM's.
     """
 
     name: ClassVar[str] = "svsm"
@@ -99,24 +109,33 @@ class Svsm(Svim):
 
     keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
     single_share: Share = 0.4
+    candidate_share: Share = 0.4
+    size_share: Share = 0.1
+    oracle: Literal["auto", "olh", "oue"] = AUTO
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Made once here so that settings which SVIM refuses are refused.
+        _ = self._svim(clients_per_layer=1)
 
     @property
     def num_cohorts(self) -> int:
         """SVIM's groups and two more; N is their mean size."""
         return _SINGLE_GROUPS + 2
 
-    @property
-    def single_clients(self) -> int:
-        """Clients of SVIM's groups; two at least are left for the others."""
-        total = self.num_cohorts * self.cohort_clients
-        mean = max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
-        return _SINGLE_GROUPS * mean
+    @cached_property
+    def singles(self) -> Svim:
+        """The SVIM that finds the words."""
+        return self._svim(clients_per_layer=self._singles_mean)
 
     @property
     def group_sizes(self) -> tuple[int, ...]:
-        rest = self.num_cohorts * self.cohort_clients - self.single_clients
+        """Clients of each group."""
+        first = self.singles.group_sizes
+        total = self.num_cohorts * self.cohort_clients
+        rest = total - sum(first)
         sizes = min(max(1, round(self.size_share * rest)), rest - 1)
-        return *super().group_sizes, sizes, rest - sizes
+        return *first, sizes, rest - sizes
 
     @property
     def num_sets(self) -> int:
@@ -126,59 +145,71 @@ class Svsm(Svim):
         return min(self.keep, pairs + pairs * max(words - 2, 0) // 3)
 
     @property
-    def domains(self) -> list[tuple[int, int]]:
-        sets = self.num_sets
-        return super().domains + ([(sets + 1, sets + 1), (sets + 1, 2 * sets)] if sets else [])
+    def plan(self) -> LocalReports:
+        singles, sets = self.singles.plan, self.num_sets
+        domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
+        rounds = [
+            self.planned_round(number, size, smallest, largest)
+            for number, (size, (smallest, largest)) in enumerate(
+                zip(self.group_sizes[_SINGLE_GROUPS:], domains, strict=False),
+                start=_SINGLE_GROUPS + 1,
+            )
+        ]
+        return self.planned_reports(
+            [*singles.layers, *rounds],
+            most_words=self.keep,
+            randomizers=singles.randomizers,
+            is_of_whole_set=True,
+        )
+
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        changes = super().resolve(num_clients)
+        return changes or self.singles.resolve(num_clients)
 
     def begin(self) -> SvsmState:
         none = np.zeros(0)
         return SvsmState(
-            **vars(super().begin()),
+            singles=self.singles.begin(),
             words=Found.nothing(self.longest_word + 1),
             itemsets=np.zeros((0, _LARGEST_SET), dtype=np.int64),
-            held=none,
+            sizes=none,
             estimate=none,
             variance=none,
             set_clients=0,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[Any]) -> SetQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> SetQuestion | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
-            return super().ask(planned, run)
-        own = run.own
-        if not len(own.itemsets):
-            return None
-        names = ItemSets(words=self.domain[own.kept], itemsets=own.itemsets)
-        if len(own.held):
-            return self.padded_question(names, own.held)
-        return self.size_question(names, self.report_oracle)
+            return self.singles.ask(planned, _of_singles(run))
+        return self._set_question(run.own) if len(run.own.itemsets) else None
 
-    def hear(self, run: RunState[Any], answers: Answers[SetQuestion]) -> Heard[Any]:
+    def hear(self, run: RunState[SvsmState], answers: Answers[SetQuestion]) -> Heard[SvsmState]:
         """Return what a group's reports say; the words found are SVIM's.
 
         The rounds about sets drop none.
         """
-        own = run.own
+        state = run.own
         if answers.planned.layer <= _SINGLE_GROUPS:
-            heard = super().hear(run, answers)
-            if heard.found is None:
-                return heard
-            sets = likely_sets(heard.found.estimate, self.num_sets)
-            return replace(heard, own=replace(heard.own, words=heard.found, itemsets=sets))
-        if not len(own.held):
-            own = replace(own, held=set_sizes(answers))
-            return Heard(own=own, decision=decision_of_sample(answers))
-        counts = sample_counts(answers, own.held, post_processing=self.post_processing)
-        own = replace(
-            own,
+            heard = self.singles.hear(_of_singles(run), answers)
+            state = replace(state, singles=heard.own)
+            if heard.found is not None:
+                sets = likely_sets(heard.found.estimate, self.num_sets)
+                state = replace(state, words=heard.found, itemsets=sets)
+            return Heard(own=state, decision=heard.decision, found=heard.found)
+        if not len(state.sizes):
+            state = replace(state, sizes=set_sizes(answers))
+            return Heard(own=state, decision=decision_of_sample(answers))
+        counts = sample_counts(answers, state.sizes, post_processing=self.post_processing)
+        state = replace(
+            state,
             estimate=counts.estimate,
             variance=counts.variance,
             set_clients=answers.aggregate.num_clients,
         )
-        return Heard(own=own, decision=decision_of_sample(answers))
+        return Heard(own=state, decision=decision_of_sample(answers))
 
-    def frequent_sets(self, run: RunState[Any]) -> tuple[FrequentSet, ...]:
+    def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.
 
         Empty before SVIM is done, and words alone before the last group.
@@ -195,6 +226,40 @@ class Svsm(Svim):
             members = tuple(words[place] for place in row if place >= 0)
             sets.append(_frequent(members, estimate, variance, state.set_clients))
         return tuple(sorted(sets, key=lambda each: -each.share)[: self.keep])
+
+    @property
+    def _singles_mean(self) -> int:
+        """Mean size of SVIM's groups; two clients at least are left for the others."""
+        total = self.num_cohorts * self.cohort_clients
+        return max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
+
+    def _svim(self, *, clients_per_layer: int) -> Svim:
+        return Svim(
+            local_epsilon=self.local_epsilon,
+            alphabet=self.alphabet,
+            candidates=self.candidates,
+            clients_per_layer=clients_per_layer,
+            keep=self.keep,
+            candidate_share=self.candidate_share,
+            size_share=self.size_share,
+            oracle=self.oracle,
+            post_processing=self.post_processing,
+        )
+
+    def _set_question(self, state: SvsmState) -> SetQuestion:
+        oracle: str = "olh" if self.oracle == AUTO else self.oracle
+        names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
+        if not len(state.sizes):
+            spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
+            return self.size_question(names, spec)
+        length = padded_size(state.sizes)
+        oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
+        spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
+        return self.member_question(names, spec, padded_size=length)
+
+
+def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
+    return RunState(**{**vars(run), "own": run.own.singles})
 
 
 def likely_sets(counts: Floats, num_sets: int) -> Itemsets:

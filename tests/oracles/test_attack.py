@@ -295,7 +295,7 @@ def test_a_sketch_sets_all_wanted_cells_of_any_row():
     assert of.support(reports=reports, candidates=np.array([1, 2, 3, 90])).tolist() == [4000] * 4
     assert follows_distribution(reports[:, 0], dict.fromkeys(range(8), 1 / 8))
     ones = np.array([bin(bits % 2**64).count("1") for bits in reports[:, 1].tolist()])
-    assert (ones == math.floor(of.p + 63 * of.flip_probability)).all()
+    assert (ones == math.floor(of.p + 63 * of.inner.q)).all()
 
 
 def test_reports_of_the_null_mechanism_are_values():

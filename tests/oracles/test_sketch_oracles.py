@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from fedhh.hashing import HashFamily
-from fedhh.oracles.count_mean_sketch import CountMeanSketch
-from fedhh.oracles.hadamard_sketches import HadamardCountMeanSketch, Hashtogram
-from fedhh.oracles.hashed_response import BassilySmith, FastLocalHashing
-from fedhh.oracles.sketch import SketchOracle, sample_sketch
+from fedhh.oracles import (
+    BassilySmith,
+    CountMeanSketch,
+    FastLocalHashing,
+    HadamardCountMeanSketch,
+    Hashtogram,
+)
+from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.testing import ALPHA, distribution_p_value
 from fedhh.testing.oracle_distributions import aggregate_distribution
 from fedhh.validation import InputError

@@ -16,7 +16,7 @@ from fedhh.oracles import (
     Identity,
     SubsetSelection,
 )
-from fedhh.oracles.sketch import sample_sketch
+from fedhh.oracles.hashed import sample_sketch
 from fedhh.questions.noise import Noise, SketchNoise, chance_of_votes
 from tests.every import every
 from tests.thinned import thinned

@@ -7,15 +7,13 @@ no row has more reports than these can count, and are looked at some rows at a t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
 from fedhh.oracles import FrequencyOracle
-from fedhh.oracles.sketch import MeanSketchOracle
+from fedhh.oracles.hashed import SketchOracle
 from fedhh.questions.question import Tally
 from fedhh.system.archive import Arrays
 
@@ -61,63 +59,59 @@ class ReportSums:
 
 
 class SketchSums(ReportSums):
-    """A mean sketch in narrow integers."""
+    """A sketch in narrow integers."""
 
-    oracle: MeanSketchOracle
+    oracle: SketchOracle
 
-    def __init__(self, oracle: MeanSketchOracle) -> None:
+    def __init__(self, oracle: SketchOracle) -> None:
         self.oracle = oracle
         self.num_reports = 0
-        self._table: _Table = np.zeros((oracle.num_hashes, oracle.num_cells), dtype=_WIDTHS[0])
-        self._reports_by_row = np.zeros(oracle.num_hashes, dtype=np.int64)
+        rows = oracle.num_hashes
+        self._table: _Table = np.zeros((rows, oracle.aggregate_size // rows), dtype=_WIDTHS[0])
+        self._most_by_row = np.zeros(rows, dtype=np.int64)
 
     def add(self, reports: npt.NDArray[np.integer[Any]]) -> None:
-        self._count(np.bincount(reports[:, 0], minlength=self.oracle.num_hashes))
+        # A number of a row is at most that of its reports.
+        self._make_room(np.bincount(reports[:, 0], minlength=self.oracle.num_hashes))
         self.oracle.add_to_table(reports, self._table)
+        self.num_reports += len(reports)
 
     def add_aggregate(self, aggregate: Tally, num_reports: int) -> None:
-        self._count(aggregate[self._table.size :])
-        self._table += (
-            aggregate[: self._table.size].reshape(self._table.shape).astype(self._table.dtype)
-        )
+        table = aggregate.reshape(self._table.shape)
+        self._make_room(np.abs(table).max(axis=1))
+        self._table += table.astype(self._table.dtype)
+        self.num_reports += num_reports
 
     def aggregate(self) -> Tally:
-        return np.concatenate([self._table.ravel(), self._reports_by_row], dtype=np.int64)
+        return self._table.ravel().astype(np.int64)
 
     def state(self) -> Arrays:
-        return {"table": self._table, "reports_by_row": self._reports_by_row}
+        return {
+            "table": self._table,
+            "most_by_row": self._most_by_row,
+            "num_reports": np.array(self.num_reports),
+        }
 
     def restore(self, state: Arrays) -> None:
-        self._table, self._reports_by_row = state["table"].copy(), state["reports_by_row"].copy()
-        self.num_reports = int(self._reports_by_row.sum())
+        self._table, self._most_by_row = state["table"].copy(), state["most_by_row"].copy()
+        self.num_reports = int(state["num_reports"])
 
     def support(self, candidates: Numbers | None = None) -> Tally:
         """Return the sum over the rows that have reports, a chunk of them at a time."""
         size = self.oracle.domain_size if candidates is None else len(candidates)
         support = np.zeros(size, dtype=np.int64)
-        coefficients = self.oracle.hashes.coefficients
-        at_once = max(1, _CELLS_AT_ONCE // self.oracle.num_cells)
-        used = np.flatnonzero(self._reports_by_row)
+        at_once = max(1, _CELLS_AT_ONCE // self._table.shape[1])
+        used = np.flatnonzero(self._most_by_row)
         for start in range(0, len(used), at_once):
             rows = used[start : start + at_once]
-            # How cells count does not depend on the hash functions, so a sketch of these rows
-            # alone says it. What a row's reports say of a cell is a whole number.
-            part = replace(self.oracle, num_hashes=len(rows))
-            numbers = np.concatenate(
-                [self._table[rows].ravel(), self._reports_by_row[rows]], dtype=np.int64
-            )
-            cells = np.asarray(part.cells(numbers)).astype(np.int64)[None]
-            if candidates is None:
-                support += sum_cells_of_range(coefficients[rows], cells, size)[0]
-            else:
-                support += sum_cells(coefficients[rows], cells, candidates)[0]
+            cells = self.oracle.inner.support(self._table[rows].astype(np.int64))
+            support += self.oracle.row_sums(cells[None], candidates, rows)[0]
         return support
 
-    def _count(self, by_row: Numbers) -> None:
-        self._reports_by_row += by_row
-        self.num_reports += int(by_row.sum())
-        # A cell's sum is at most the number of its row's reports.
-        most = int(self._reports_by_row.max(initial=0))
+    def _make_room(self, by_row: Numbers) -> None:
+        """Widen the table if a row may have so large numbers more."""
+        self._most_by_row += by_row
+        most = int(self._most_by_row.max(initial=0))
         width = next(each for each in _WIDTHS if most <= np.iinfo(each).max)
         if np.dtype(width).itemsize > self._table.dtype.itemsize:
             self._table = self._table.astype(width)
@@ -125,4 +119,4 @@ class SketchSums(ReportSums):
 
 def sums_of(oracle: FrequencyOracle) -> ReportSums:
     """Return empty sums for an oracle's reports."""
-    return SketchSums(oracle) if isinstance(oracle, MeanSketchOracle) else ReportSums(oracle)
+    return SketchSums(oracle) if isinstance(oracle, SketchOracle) else ReportSums(oracle)

@@ -1,0 +1,301 @@
+"""Hashing oracles: a public hash of the value into few cells, and a randomizer over the cells.
+
+Over the draw of the functions such an oracle is pure: a report supports all values that its
+function sends to the cells that the randomizer's report supports, its client's value with
+probability p and any other value with probability q. Functions are k that all reports share, whose
+sums are a sketch, or a fresh one for every report: `fedhh.oracles.local_hashing`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fedhh.hashing import NUM_KEYS, HashFamily
+from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
+from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, best_of
+from fedhh.oracles.families import CellOracle
+from fedhh.validation import InputError, require_at_least, require_between
+
+Sketch = npt.NDArray[np.int64]
+Table = npt.NDArray[np.signedinteger[Any]]
+
+_LARGEST_ENUMERATION = 2**28
+_LARGEST_SKETCH = 2**30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hashed(PureOracle):
+    """What hashing oracles share: a public function's name, and what `inner` says of its cell.
+
+    Formal guarantees:
+        * Those of `inner`, for any functions: the function does not depend on the value.
+        * Estimates are unbiased over the draw of the functions, not for given ones.
+
+    `log_prob` and `report_space` are for the functions at hand. A report is ``(w,) int64``: the
+    function, and the report of `inner`.
+    """
+
+    has_public_coins: ClassVar[bool] = True
+    function_width: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def inner(self) -> CellOracle:
+        """The randomizer over cells."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> Values:
+        """The functions at hand, ``(t, f) int64``: those of `report_space`."""
+
+    @property
+    @abstractmethod
+    def num_functions(self) -> int:
+        """t, how many these are."""
+
+    @property
+    @abstractmethod
+    def function_bits(self) -> float:
+        """Bits of a function's name."""
+
+    @abstractmethod
+    def _draw_functions(self, count: int, rng: np.random.Generator) -> Values:
+        """Return ``(count, f) int64`` functions."""
+
+    @abstractmethod
+    def _cells(self, functions: Values, values: Values) -> Values:
+        """Return ``(n,) int64``: the cell of each value under the function beside it."""
+
+    @property
+    def row_size(self) -> int:
+        """m, the number of cells that a function maps to."""
+        return self.inner.domain_size
+
+    @property
+    def p(self) -> float:
+        return self.inner.p
+
+    @property
+    def q(self) -> float:
+        return self.inner.q + (self.inner.p - self.inner.q) / self.row_size
+
+    def _draw_cells(self, values: Values, rng: np.random.Generator) -> tuple[Values, Values]:
+        """Return each client's function, drawn at random, and the cell of its value."""
+        values = self._check_values(values)
+        functions = self._draw_functions(len(values), rng)
+        return functions, self._cells(functions, values)
+
+    def _encode(self, sent: Reports) -> Reports:
+        """Return ``(n, w) int64``: reports of `inner` as they stand behind their function."""
+        return sent[:, None]
+
+    def _decode(self, sent: Reports) -> Reports:
+        """Return what `_encode` was given."""
+        return sent[:, 0]
+
+    def _split(self, reports: Reports) -> tuple[Values, Reports]:
+        """Return the functions and what was said of their cells."""
+        names, sent = np.split(reports, [self.function_width], axis=1)
+        return np.ascontiguousarray(names, dtype=np.int64), self._decode(sent)
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        functions, cells = self._draw_cells(values, rng)
+        sent = self._encode(self.inner.privatize(cells, rng=rng))
+        return np.concatenate([functions, sent], axis=1, dtype=np.int64)
+
+    def log_prob(self, reports: Reports, value: int) -> Floats:
+        return self.log_probs(reports, np.array([value]))[:, 0]
+
+    def log_probs(self, reports: Reports, values: Values) -> Floats:
+        functions, sent = self._split(reports)
+        logs = np.empty((len(reports), len(values)))
+        for place, value in enumerate(values.tolist()):
+            cells = self._cells(functions, np.full(len(reports), value))
+            logs[:, place] = self.inner.log_prob(sent, cells)
+        return np.asarray(logs - math.log(self.num_functions), dtype=np.float64)
+
+    def report_space(self) -> Reports:
+        self._check_report_space(math.log2(self.num_functions) + self.inner.report_bits, width=2)
+        sent = self._encode(self.inner.report_space())
+        functions = np.repeat(self.functions, len(sent), axis=0)
+        tiled = np.tile(sent, (self.num_functions, 1))
+        return np.concatenate([functions, tiled], axis=1, dtype=np.int64)
+
+    @property
+    def report_bits(self) -> float:
+        return self.function_bits + self.inner.report_bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchOracle(Hashed):
+    """Hashing by k functions that all reports share, with an aggregate of fixed size.
+
+    The aggregate has, for each function, a row of the sums that reports of `inner` add up to. A
+    value that shares cells with a frequent one is overestimated, in every round alike. `variance`
+    is exact over draw and coins if no two other clients hold the same value; `exact_variance` has
+    what equal values add. `sample_sketch` draws from the distribution of the sketch of fresh
+    reports.
+
+    Cost: O(k) per candidate, memory O(k m); per report that of `inner`.
+
+    Attributes:
+        num_hashes: k.
+        hash_seed: Seed of the functions; clients and server must agree on it.
+    """
+
+    is_sketch: ClassVar[bool] = True
+
+    num_hashes: int = 2048
+    hash_seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(1, num_hashes=self.num_hashes)
+        require_at_least(0, hash_seed=self.hash_seed)
+        require_between(2, NUM_KEYS, domain_size=self.domain_size)
+        if self.aggregate_size > _LARGEST_SKETCH:
+            raise InputError(
+                f"Expected a sketch of at most {_LARGEST_SKETCH:,} numbers, got "
+                f"{self.num_hashes:,} rows of {self.row_size:,} cells; lower num_hashes."
+            )
+
+    @cached_property
+    def hashes(self) -> HashFamily:
+        """The public hash functions, the same for every oracle with these parameters."""
+        return HashFamily.draw(
+            num_hashes=self.num_hashes, num_cells=self.row_size, seed=self.hash_seed
+        )
+
+    @property
+    def functions(self) -> Values:
+        return np.arange(self.num_hashes)[:, None]
+
+    @property
+    def num_functions(self) -> int:
+        return self.num_hashes
+
+    @property
+    def function_bits(self) -> float:
+        return math.log2(self.num_hashes)
+
+    def _draw_functions(self, count: int, rng: np.random.Generator) -> Values:
+        return rng.integers(self.num_hashes, size=(count, 1))
+
+    def _cells(self, functions: Values, values: Values) -> Values:
+        return self.hashes.cells(functions.ravel(), values)
+
+    @property
+    def aggregate_size(self) -> int:
+        return self.num_hashes * self.inner.aggregate_size
+
+    @abstractmethod
+    def add_to_table(self, reports: Reports, table: Table) -> None:
+        """Add reports to ``(k, a)`` rows, whose numbers may be narrower than a sketch's.
+
+        Args:
+            reports: What `privatize` returned.
+            table: Changed in place; wide enough for the reports of any row.
+        """
+
+    def _add_reports(self, reports: Reports, out: Sketch) -> None:
+        table = out.reshape(self.num_hashes, -1)
+        self.add_to_table(np.ascontiguousarray(reports, dtype=np.int64), table)
+
+    def cells(self, sketch: Sketch) -> Tally:
+        """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value))."""
+        return self.inner.support(sketch.reshape(self.num_hashes, -1))
+
+    def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
+        rows = aggregates.reshape(len(aggregates) * self.num_hashes, -1)
+        tables = self.inner.support(rows).reshape(-1, self.num_hashes, self.row_size)
+        return self.row_sums(tables, candidates, np.arange(self.num_hashes))
+
+    def row_sums(self, tables: Sketch, candidates: Values | None, rows: Values) -> Tally:
+        """Return ``(t, c) int64``: for each of ``(t, r, m)`` tables, a candidate's cells summed.
+
+        The tables have these r rows of the sketch. Every value is a candidate if None; cost O(c r),
+        about a nanosecond each.
+        """
+        coefficients = self.hashes.coefficients[rows]
+        if candidates is not None:
+            return sum_cells(coefficients, tables, candidates)
+        if self.domain_size > _LARGEST_ENUMERATION:
+            raise InputError(
+                f"Expected domain_size <= {_LARGEST_ENUMERATION} to ask a sketch about all values, "
+                f"got domain_size={self.domain_size}; ask about candidates."
+            )
+        return sum_cells_of_range(coefficients, tables, self.domain_size)
+
+    def _support_of_reports(self, reports: Reports, candidates: Values) -> Tally:
+        # One by one, or by way of their sketch if they are many.
+        if len(reports) * len(candidates) > self.aggregate_size:
+            return super()._support_of_reports(reports, candidates)
+        functions, sent = self._split(reports)
+        asked = (np.full(len(reports), candidate) for candidate in candidates.tolist())
+        supports = (self.inner.supports(sent, self._cells(functions, each)) for each in asked)
+        return np.fromiter((np.count_nonzero(each) for each in supports), dtype=np.int64)
+
+    def exact_variance(self, true_counts: Values) -> Floats:
+        """Return the exact variance of every value's estimate, over hash functions and coins.
+
+        To `variance` it adds, for the others' counts f*, what clients with equal values do
+        together, (1/k) (1/m) (1 - 1/m) sum f* (f* - 1), times (m / (m - 1))**2. It needs hash
+        functions that are three-wise independent, no more. Derived independently of the papers.
+        ``true_counts``, ``(c,) int64``, says how many clients hold each value.
+        """
+        counts = np.asarray(true_counts, dtype=np.float64)
+        added = self.collision_variance(counts)
+        alone = self.variance(counts, int(counts.sum()))
+        return np.asarray(alone + added.sum() - added, dtype=np.float64)
+
+    def collision_variance(self, count: npt.ArrayLike) -> Floats:
+        """Return ``c (c - 1) / (k (m - 1))``; see `exact_variance`."""
+        count = np.asarray(count, dtype=np.float64)
+        pairs = count * np.maximum(count - 1, 0)
+        return np.asarray(pairs / self.num_hashes / (self.row_size - 1), dtype=np.float64)
+
+    def _noisy(self, held: Sketch, rng: np.random.Generator) -> Sketch:
+        """Return ``(k, a)``: the rows of reports of clients whose cells are ``(k, m)`` counts."""
+        return np.stack([self.inner.sample_aggregate(row, rng=rng) for row in held])
+
+    def _cell_counts(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
+        """Return ``(k, m) int64``: clients whose row and cell these are, rows drawn at random."""
+        counts = np.zeros((self.num_hashes, self.row_size), dtype=np.int64)
+        chances = np.full(self.num_hashes, 1 / self.num_hashes)
+        rows = np.arange(self.num_hashes)
+        for value in np.flatnonzero(true_counts).tolist():
+            cells = self.hashes.cells(rows, np.full(self.num_hashes, value))
+            counts[rows, cells] += rng.multinomial(int(true_counts[value]), chances)
+        return counts
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        rows = np.repeat(np.arange(self.num_hashes), len(values))
+        cells = self.hashes.cells(rows, np.tile(values, self.num_hashes))
+        size = self.num_hashes * self.row_size
+        loads = np.bincount(rows * self.row_size + cells, minlength=size)
+        scores = self.inner.scores(loads.reshape(self.num_hashes, -1))
+        best = best_of(sign * scores.ravel(), count, rng=rng)
+        chosen, symbols = np.divmod(best, scores.shape[1])
+        sent = self._encode(self.inner.report_space()[symbols])
+        return np.concatenate([chosen[:, None], sent], axis=1, dtype=np.int64)
+
+
+def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
+    """Return ``(aggregate_size,) int64``, distributed as the sketch of some clients' reports.
+
+    ``true_counts``, ``(c,) int64``, says how many clients hold each of the values 0 .. c - 1.
+    """
+    counts = np.ascontiguousarray(true_counts, dtype=np.int64)
+    if counts.ndim != 1 or len(counts) > oracle.domain_size or counts.min(initial=0) < 0:
+        raise InputError(
+            f"Expected at most {oracle.domain_size} true_counts >= 0, one per value, got shape "
+            f"{counts.shape} with minimum {counts.min(initial=0)}."
+        )
+    return oracle._noisy(oracle._cell_counts(counts, rng), rng).ravel()
