@@ -14,7 +14,7 @@ import numpy as np
 from fedhh.adversary import Goal, Strategy
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.answer import Answer, Diagnostics, FakeReports
+from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Channel
 from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Sent
@@ -66,14 +66,7 @@ class Fakes:
             aggregate = self._honest_reports(question, numbers)
         else:
             aggregate = self._crafted_reports(question, numbers)
-        return Answer(
-            aggregate=aggregate,
-            diagnostics=Diagnostics(
-                fakes=FakeReports(
-                    clients=sum(numbers), reports=aggregate.num_reports, tally=aggregate.tally
-                )
-            ),
-        )
+        return Answer(aggregate=aggregate, diagnostics=Diagnostics(fakes=aggregate))
 
     def _honest_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         """Return what clients with these words send, who do as they are asked."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.question import Aggregate, Tally
+from fedhh.questions.question import Aggregate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,21 +70,6 @@ class Attendance:
         return self.answers < self.fewest
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FakeReports:
-    """What fake clients sent in a round.
-
-    Attributes:
-        clients: How many they were.
-        reports: Reports of theirs.
-        tally: ``(tally_size,) int64``: what these add up to.
-    """
-
-    clients: int
-    reports: int
-    tally: Tally
-
-
 @dataclass(frozen=True, kw_only=True)
 class Diagnostics:
     """What only a simulator can know of a round; it never reaches a protocol.
@@ -103,7 +88,7 @@ class Diagnostics:
     counted: Counted | None = field(default=None, compare=False)
     is_sampled: bool = False
     attendance: Attendance | None = None
-    fakes: FakeReports | None = field(default=None, compare=False)
+    fakes: Aggregate | None = field(default=None, compare=False)
 
     def merge(self, other: Diagnostics) -> Diagnostics:
         """Return the diagnostics of both parts."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.questions.answer import Answer, Attendance, Diagnostics, FakeReports
+from fedhh.questions.answer import Answer, Attendance, Diagnostics
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.system.archive import (
     DAMAGE,
@@ -26,6 +26,9 @@ from fedhh.system.archive import (
     write_archive,
 )
 from fedhh.system.machine import memory_bytes
+
+_OF_FAKES = "fake_"
+"""Before the names of what fake clients sent."""
 
 _PLAIN = (bool, int, float, str, bytes, type(None), np.generic)
 
@@ -82,24 +85,19 @@ class Log:
     def write(self, place: int, question: AnyQuestion, answer: Answer, seconds: float) -> None:
         """Keep the answers to a round, ``place`` rounds after the first; see `LoggedRound`."""
         aggregate, seen = answer.aggregate, answer.diagnostics
-        arrays: Arrays = {"tally": aggregate.tally}
-        if aggregate.messages is not None:
-            arrays["messages"] = aggregate.messages
+        arrays = _arrays(aggregate)
         if seen.fakes is not None:
-            arrays["fakes"] = seen.fakes.tally
+            arrays |= _arrays(seen.fakes, _OF_FAKES)
         notes = {
             "run": self._run,
             "question": digest(question),
             "seconds": seconds,
-            "num_reports": aggregate.num_reports,
-            "num_clients": aggregate.num_clients,
+            **_numbers(aggregate),
             "num_dummies": seen.num_dummies,
             "num_clients_with_items": seen.num_clients_with_items,
             "is_sampled": seen.is_sampled,
             "attendance": None if seen.attendance is None else asdict(seen.attendance),
-            "fakes": None
-            if seen.fakes is None
-            else {"clients": seen.fakes.clients, "reports": seen.fakes.reports},
+            "fakes": None if seen.fakes is None else _numbers(seen.fakes),
         }
         write_archive(self._path(place), arrays, notes)
 
@@ -121,23 +119,38 @@ class Log:
             raise damaged(path, error) from error
 
 
+def _numbers(aggregate: Aggregate) -> dict[str, int]:
+    return {"num_reports": aggregate.num_reports, "num_clients": aggregate.num_clients}
+
+
+def _arrays(aggregate: Aggregate, prefix: str = "") -> Arrays:
+    arrays: Arrays = {f"{prefix}tally": aggregate.tally}
+    if aggregate.messages is not None:
+        arrays[f"{prefix}messages"] = aggregate.messages
+    return arrays
+
+
+def _aggregate(arrays: Arrays, numbers: Mapping[str, Any], prefix: str = "") -> Aggregate:
+    return Aggregate(
+        tally=arrays[f"{prefix}tally"],
+        num_reports=int(numbers["num_reports"]),
+        num_clients=int(numbers["num_clients"]),
+        messages=arrays.get(f"{prefix}messages"),
+    )
+
+
 def _answer(arrays: Arrays, notes: dict[str, Any]) -> Answer:
     if any(each.dtype != np.int64 for each in arrays.values()):
         raise TypeError("expected 64-bit integers")
     attendance, fakes = notes["attendance"], notes["fakes"]
     return Answer(
-        aggregate=Aggregate(
-            tally=arrays["tally"],
-            num_reports=int(notes["num_reports"]),
-            num_clients=int(notes["num_clients"]),
-            messages=arrays.get("messages"),
-        ),
+        aggregate=_aggregate(arrays, notes),
         diagnostics=Diagnostics(
             num_dummies=int(notes["num_dummies"]),
             num_clients_with_items=int(notes["num_clients_with_items"]),
             is_sampled=bool(notes["is_sampled"]),
             attendance=None if attendance is None else Attendance(**attendance),
-            fakes=None if fakes is None else FakeReports(**fakes, tally=arrays["fakes"]),
+            fakes=None if fakes is None else _aggregate(arrays, fakes, _OF_FAKES),
         ),
     )
 

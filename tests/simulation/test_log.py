@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.worker import ClientWorker
-from fedhh.questions.answer import Answer, Attendance, Diagnostics, FakeReports
+from fedhh.questions.answer import Answer, Attendance, Diagnostics
 from fedhh.questions.question import Aggregate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -78,7 +78,9 @@ def test_all_that_tables_need_comes_back(tmp_path):
             num_clients_with_items=4,
             is_sampled=True,
             attendance=attendance,
-            fakes=FakeReports(clients=2, reports=3, tally=np.array([1, 0])),
+            fakes=Aggregate(
+                tally=np.array([1, 0]), num_reports=3, num_clients=2, messages=np.array([[1, 2]])
+            ),
         ),
     )
     log = Log(tmp_path, run="mine")

@@ -143,7 +143,7 @@ class TestThreeWorkers:
         assert answer.aggregate.num_clients == answer.question.cohort.size
         sent, same = answer.diagnostics.fakes, expected.diagnostics.fakes
         assert np.array_equal(sent.tally, same.tally)
-        assert sent.clients == same.clients > 0
+        assert sent.num_clients == same.num_clients > 0
 
 
 def wait_for_cores() -> None:

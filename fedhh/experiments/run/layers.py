@@ -87,8 +87,8 @@ class LayerRow(RoundSummary):
         fakes = diagnostics.fakes
         return cls(
             **_of_devices(diagnostics.attendance, opened_hours),
-            fake_clients=(0 if fakes is None else fakes.clients) if has_fakes else None,
-            fake_reports=(0 if fakes is None else fakes.reports) if has_fakes else None,
+            fake_clients=(0 if fakes is None else fakes.num_clients) if has_fakes else None,
+            fake_reports=(0 if fakes is None else fakes.num_reports) if has_fakes else None,
             **asdict(summary),
             subset_size=plan.values_per_report(summary.domain_size),
             dummies=diagnostics.num_dummies,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -215,9 +215,6 @@ def record_of(
         return votes
 
     fakes = finished.diagnostics.fakes
-    sent = (
-        None if fakes is None else replace(aggregate, tally=fakes.tally, num_reports=fakes.reports)
-    )
     return RoundRecord(
         summary=state.history[-1],
         alphabet=question.alphabet,
@@ -225,7 +222,7 @@ def record_of(
         votes=_smallest(votes_in(aggregate)),
         noise=noise,
         posterior=state.posterior,
-        fake_votes=None if sent is None else votes_in(sent),
+        fake_votes=None if fakes is None else votes_in(fakes),
         **fields,
     )
 

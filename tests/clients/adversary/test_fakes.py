@@ -66,10 +66,10 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
         fakes = 0
         for finished in attacked(protocol, strategy=strategy, workers=count):
             sent = finished.diagnostics.fakes
-            fakes += sent.clients
-            assert 0 < sent.clients < finished.question.cohort.size
+            fakes += sent.num_clients
+            assert 0 < sent.num_clients < finished.question.cohort.size
             assert finished.aggregate.num_clients <= finished.question.cohort.size
-            assert finished.aggregate.num_reports >= sent.reports
+            assert finished.aggregate.num_reports >= sent.num_reports
             assert sent.tally.shape == finished.aggregate.tally.shape
             last = finished.state
         states.append(last)
@@ -85,18 +85,20 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
 def test_demoting_works_or_abstains_for_every_protocol(name):
     protocol = settled(ALL[name])
     for finished in attacked(protocol, goal="demote"):
-        assert finished.diagnostics.fakes.clients > 0
+        assert finished.diagnostics.fakes.num_clients > 0
 
 
 def test_honest_clients_are_asked_as_a_cohort_of_their_own():
     asked = Recording(POPULATION)
     answer = next(attacked(settled(TRIE), population=asked))
     question, fakes = answer.question, answer.diagnostics.fakes
-    assert len(np.unique(asked.asked)) == len(asked.asked) == question.cohort.size - fakes.clients
+    assert (
+        len(np.unique(asked.asked)) == len(asked.asked) == question.cohort.size - fakes.num_clients
+    )
     assert asked.asked.max() < POPULATION.num_clients
     assert answer.aggregate.num_clients == question.cohort.size
     assert answer.aggregate.num_reports == 4 * question.cohort.size
-    assert fakes.reports == 4 * fakes.clients
+    assert fakes.num_reports == 4 * fakes.num_clients
     # What the fakes sent is all that honest clients did not.
     smaller = replace(question, cohort=replace(question.cohort, size=len(asked.asked)))
     honest = answered(ClientWorker(POPULATION, seed=9), smaller)
@@ -109,7 +111,7 @@ def test_a_cohort_of_fakes_alone_asks_nobody():
     roster = Roster(POPULATION.order(seed=9), fakes=(294_000,))
     fakes = Fakes(words=TARGETS[:1], goal="promote", strategy="output", seed=9)
     (only,) = rounds(protocol, parts(population=asked), roster=roster, fakes=fakes.answer)
-    assert only.diagnostics.fakes.clients == only.aggregate.num_clients == 2
+    assert only.diagnostics.fakes.num_clients == only.aggregate.num_clients == 2
     assert np.array_equal(only.diagnostics.fakes.tally, only.aggregate.tally)
     assert not asked.blocks
 
@@ -118,7 +120,7 @@ def test_cohorts_of_a_run_hold_every_fake_client_once():
     protocol = fedhh.LdpTrieHH(
         alphabet=LETTERS, clients_per_layer=1_035, depth=6, passes=1, eta_max=20
     ).settle(num_clients=6_210, seed=9)
-    sent = [each.diagnostics.fakes.clients for each in attacked(protocol)]
+    sent = [each.diagnostics.fakes.num_clients for each in attacked(protocol)]
     assert len(sent) == 6
     assert sum(sent) == 210
 
@@ -204,8 +206,8 @@ def test_where_clients_have_one_vote_a_fake_one_has_no_more(strategy):
             )
         )
         fakes = next(attacked(protocol, strategy=strategy, groups=(300,))).diagnostics.fakes
-        assert fakes.reports == 4 * fakes.clients
-        votes[each] = fakes.tally.max() / fakes.clients
+        assert fakes.num_reports == 4 * fakes.num_clients
+        votes[each] = fakes.tally.max() / fakes.num_clients
     assert votes["one"] <= 1
     if strategy == "output":
         assert votes == {"all": 4, "one": 1}

@@ -64,6 +64,17 @@ def test_what_fake_clients_pushed_is_recorded_and_read_back(tmp_path):
     assert content["clients"] == 400
 
 
+def test_votes_of_fakes_are_recorded_where_reports_reach_the_server_as_they_are(tmp_path):
+    kind = Pem(alphabet=LETTERS, length=4, keep=10, oracle="olh", max_items=1)
+    fakes = Adversary(clients=100, targets=("fade",))
+    result = simulate(kind, POPULATION, seed=1, adversary=fakes, log_in=tmp_path)
+    rows = result.candidates.candidates
+    assert (rows["fake_votes"] <= rows["votes"]).all()
+    assert rows.loc[rows["prefix"] == "fade", "fake_votes"].max() > 10
+    again = simulate(kind, POPULATION, seed=1, adversary=fakes, log_in=tmp_path)
+    pd.testing.assert_frame_equal(again.candidates.candidates, rows)
+
+
 @pytest.mark.slow("::test_what_fake_clients_pushed_is_recorded_and_read_back")
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda each: each.name)
 def test_votes_of_fake_clients_are_recorded_and_pushed_prefixes_named(protocol, tmp_path):
