@@ -76,8 +76,8 @@ def local_epsilon_of_plan(
     require_positive(epsilon=epsilon)
     check_delta(delta)
 
-    def search_with(precision: Precision, target: float, tolerance: float) -> _Search:
-        return _Search(
+    def search_with(precision: Precision, target: float, tolerance: float) -> _LocalEpsilonSearch:
+        return _LocalEpsilonSearch(
             target=target,
             tolerance=tolerance,
             central=lambda local: plan_at(local).who_randomize.central_epsilon(
@@ -186,7 +186,7 @@ def clients_of_plan(
     return enough
 
 
-class _Search:
+class _LocalEpsilonSearch:
     """Looks for the local epsilon at which a central one, which rises with it, meets a target.
 
     Logarithms of the central epsilon and of sinh(local / 2) are nearly on a line: secants between

@@ -242,7 +242,7 @@ def sampled_counts(
     require_positive(epsilon=epsilon)
     require_inside(0, 1, delta=delta)
     require_at_least(1, max_items=max_items)
-    search = _Search(epsilon=epsilon, delta=delta, max_items=max_items)
+    search = _RateSearch(epsilon=epsilon, delta=delta, max_items=max_items)
     if rate is not None:
         require_inside(0, 1, rate=rate)
         return search.with_rate(rate)
@@ -250,7 +250,7 @@ def sampled_counts(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Search:
+class _RateSearch:
     """Looks for the rate and the threshold of a privacy."""
 
     epsilon: float

@@ -237,7 +237,9 @@ def triehh_parameters(
     require_at_least(1, num_clients=num_clients, num_rounds=num_rounds)
     require_positive(epsilon=epsilon)
     require_inside(0, 1, delta=delta)
-    search = _Search(num_clients=num_clients, epsilon=epsilon, delta=delta, num_rounds=num_rounds)
+    search = _ParameterSearch(
+        num_clients=num_clients, epsilon=epsilon, delta=delta, num_rounds=num_rounds
+    )
     found = search.best()
     if found is None:
         raise InputError(
@@ -249,7 +251,7 @@ def triehh_parameters(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Search:
+class _ParameterSearch:
     """The search for the best parameters of a target."""
 
     num_clients: int

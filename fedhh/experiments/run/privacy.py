@@ -43,7 +43,7 @@ def privacy_of_run(
     """Return what a run can claim, from the reports that each of its rounds counted.
 
     Args:
-        protocol: The run's settled settings, which say its mechanism.
+        protocol: The run's settled settings, whose plan says what it guarantees.
         summaries: What each round received; a round with fewer answers has a smaller cohort. None
             before the run.
         num_clients: All clients, fake ones included, from which central TrieHH samples.

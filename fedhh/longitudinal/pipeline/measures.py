@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.accounting.shuffles import shuffle_epsilon
 from fedhh.longitudinal.aggregation.aggregator import Floats, Publication
 from fedhh.longitudinal.ledger import LedgerReport, Spending
@@ -35,8 +36,6 @@ PUBLISHED = (
     "events",
 )  # fmt: skip
 """Columns of `published_rows`."""
-
-_LOCAL_EPSILONS = (0.1, 16.0)
 
 
 @dataclass(kw_only=True)
@@ -225,7 +224,7 @@ class ShuffledDays:
 
     def epsilon(self, local_epsilon: float, num_reports: int) -> float:
         """Return the epsilon; the local one where the bound does not reach."""
-        low, high = _LOCAL_EPSILONS
+        low, high = LOCAL_EPSILON_RANGE
         if num_reports < 2 or not low <= local_epsilon <= high:
             return local_epsilon
         step = 10 ** max(len(str(num_reports)) - 2, 0)

@@ -304,7 +304,7 @@ def reports_of(plan: Plan, label: str) -> tuple[float, ...]:
     `fedhh.accounting.local.local_user_epsilon` states it.
 
     Raises:
-        InputError: Devices of the mechanism have no local privacy.
+        InputError: Devices of the plan have no local privacy.
     """
     if not isinstance(plan, LocalReports) or not math.isfinite(plan.local_epsilon):
         raise InputError(
