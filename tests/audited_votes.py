@@ -178,8 +178,8 @@ def audit_layer(
 ) -> Finding:
     """Return a lower bound on the central epsilon of a layer's votes, one contribution swapped.
 
-    The statistic is the difference of the two values' votes, which is all that the swap can show in
-    the tally beyond chance.
+    The statistic is the difference of the two values' votes, which is all that the replacement can
+    show in the tally beyond chance.
     """
     votes = _votes_of_each(
         spec, domain_size=domain_size, num_reports=num_reports, places=(0, 1), seed=seed

@@ -1,7 +1,7 @@
 """Accounting: what a run costs in privacy, stated with unit, neighbors, delta and theorem.
 
 Plain numbers in (local_epsilon, num_reports, delta, domain_size, subset_size), upper bounds out:
-every epsilon is rounded up, every truncated tail is added to delta. Neighbors are swaps.
+every epsilon is rounded up, every truncated tail is added to delta. Neighbors are replace-one.
 
 * a plan: `Plan.report`, before a run and for what happened; a kind of plan is a class in a file of
   its own, with its proof

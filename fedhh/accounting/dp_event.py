@@ -3,7 +3,7 @@
 A report with local epsilon becomes a binary randomized response with that epsilon, its worst case:
 whatever is composed, and however adaptively, no report with this epsilon has more delta at any
 epsilon (Kairouz, Oh, Viswanath 2015, Theorem 3.3; numbering not verified). So the events bound what
-they stand for. Their neighbors are swaps, `NEIGHBORS`: one item, or all that one client
+they stand for. Their neighbors are replace-one, `NEIGHBORS`: one item, or all that one client
 contributes, is replaced.
 
 Each of several reports stands in an event by itself. `PLDAccountant` counts a `SelfComposedDpEvent`
@@ -120,8 +120,9 @@ def event_of_plan(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") ->
 def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
     """Return the event of BLENDER's curator counting the words of its list.
 
-    Its neighboring relation is `ADD_OR_REMOVE_ONE`, since dp-accounting's PLD knows no swaps under
-    Laplace noise: one client more or less has half the epsilon, and a swap is two such steps.
+    Its neighboring relation is `ADD_OR_REMOVE_ONE`, since dp-accounting's PLD knows no replace-one
+    neighbors under Laplace noise: one client more or less has half the epsilon, and a replacement
+    is two such steps.
 
     Args:
         plan: Of a run of BLENDER.

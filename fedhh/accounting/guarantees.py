@@ -23,17 +23,18 @@ UNITS: tuple[Unit, Unit] = ("item", "user")
 Trust = Literal["local", "central"]
 """Who may be curious: the server that reads each report, or whoever reads what it publishes."""
 
-SWAP = "swap"
+REPLACE_ONE = "replace-one"
 """Neighbors have the same size; one item (or one client's items) is replaced by any other."""
-VALUE_SWAP = "swap of values"
-"""A swap under permanent responses: each value in question is replaced, wherever the client has it,
-by one that the client has nowhere else. That two records are about the same value is not hidden."""
+REPLACE_VALUE = "replace-one of values"
+"""A replacement under permanent responses: each value in question is replaced, wherever the client
+has it, by one that the client has nowhere else. That two records are about the same value is not
+hidden."""
 
 NO_RANDOMIZER = "no randomizer"
 """The method where what clients hold is read as it is."""
 
 ITEM_OF_USER = "; a user's guarantee covers each of its items"
-NEIGHBORS = "Neighbors are swaps: one item, or all items of one client, replaced by others."
+NEIGHBORS = "Neighbors are replace-one: one item, or all items of one client, replaced by others."
 """The note of every report."""
 
 _SAME = 1e-7
@@ -90,7 +91,7 @@ class Guarantee:
         theorem: Source, down to the theorem.
         assumptions: One line.
         smallest_cohort: Fewest clients in one of the layers that the claim covers.
-        neighboring: "swap", or "swap of values" where permanent responses answer.
+        neighboring: "replace-one", or "replace-one of values" where permanent responses answer.
         best: True for the smallest valid epsilon of its unit and trust.
         realised: True if the number rests on what happened: the rounds that took place and the
             domains that earlier votes decided, or the reports that clients sent; all others hold
@@ -105,7 +106,7 @@ class Guarantee:
     theorem: str
     assumptions: str
     smallest_cohort: int
-    neighboring: str = SWAP
+    neighboring: str = REPLACE_ONE
     best: bool = False
     realised: bool = False
 

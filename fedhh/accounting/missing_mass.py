@@ -15,7 +15,7 @@ gives P(n) <= p(n): both right-hand sides rise with P(n - 1). []
 So the expected mass of what is missed is at least the sum of mass(w) (1 - p(n_w)) over all words w.
 For each word by itself, selection by its number of holders attains that (Desfontaines, Voss,
 Gipson, Mandayam 2022) where a client has one word and neighbors are one client more or less; with
-many words per client, or swaps, no mechanism may come near. Dick, Joseph, Raman (2026), arXiv
+many words per client, or replace-one, no mechanism may come near. Dick, Joseph, Raman (2026), arXiv
 2603.14016, Theorem 3.5, bound the missing mass under Zipf's law in closed form; this takes the
 holders of every word as they are, and the recurrence in place of a closed form.
 

@@ -2,14 +2,14 @@
 
 The rule is Google's, published in the aggregation core of TensorFlow Federated (thresholding
 histograms; formulas only). A client contributes at most l0 distinct words, 1 to the count of each,
-so that a swap moves the counts by L1 = 2 l0 and L2 = sqrt(2 l0). With d' such that
+so that a replacement moves the counts by L1 = 2 l0 and L2 = sqrt(2 l0). With d' such that
 1 - (1 - d')**(2 l0) is delta, or half of it where the noise needs the other half:
 
 * Laplace noise has scale b = L1 / epsilon, the threshold is 1 - b ln(2 d');
 * Gaussian noise is the least with (epsilon, delta / 2), the threshold 1 + sigma Phi^-1(1 - d');
 * "auto" takes what has the smaller variance.
 
-**Theorem.** It is (epsilon, delta)-private for a user, neighbors being swaps of all its data.
+**Theorem.** It is (epsilon, delta)-private for a user, neighbors being replace-one of all its data.
 
 *Proof.* By (1) of `fedhh.accounting.trusted_aggregator`: a word of U has count 1 and is published
 with chance d' at most, independently, and U has at most l0 words, so r = 1 - (1 - d')**l0, which is
@@ -17,12 +17,13 @@ with chance d' at most, independently, and U has at most l0 words, so r = 1 - (1
 at most, is (epsilon, 0)-private, or (epsilon, delta / 2)-private. So delta(epsilon) is at most
 1 - sqrt(1 - delta) < delta, or at most delta / 2 + 1 - sqrt(1 - delta / 2) < delta. []
 
-The rule charges 2 l0 words, where a swap has at most l0 on either side, and half of delta, or a
-quarter, stays unused: `proven_delta`. All of delta on the l0 words of one side would do for Laplace
-noise; that threshold is lower by b ln 2 (with l0 = 1: 142.795 in place of 147.20 at (.315, 1e-10)).
+The rule charges 2 l0 words, where a replacement has at most l0 on either side, and half of delta,
+or a quarter, stays unused: `proven_delta`. All of delta on the l0 words of one side would do for
+Laplace noise; that threshold is lower by b ln 2 (with l0 = 1: 142.795 in place of 147.20 at (.315,
+1e-10)).
 
-**One contribution.** If a swap replaces one contributed word, U and U' have a word each at most, r
-is d', L1 is 2 and L2 sqrt(2): Laplace noise is (epsilon / l0, d')-private.
+**One contribution.** If one contributed word is replaced, U and U' have a word each at
+most, r is d', L1 is 2 and L2 sqrt(2): Laplace noise is (epsilon / l0, d')-private.
 
 **With least contributors.** A word is selected by its number of contributors, and each selected
 word gets its noisy count, without a threshold. Of n contributors, the chance is that of truncated
@@ -31,17 +32,18 @@ noise have half of epsilon each. Laplace noise needs no delta, so selection has 
 noise has half. Each word's selection is (epsilon / (4 l0), d')-private for one contributor more or
 less, with 1 - (1 - d')**(2 l0) the delta of selection.
 
-**Theorem.** This, too, is (epsilon, delta)-private for a user under swaps.
+**Theorem.** This, too, is (epsilon, delta)-private for a user under replace-one.
 
-*Proof.* A swap takes one contributor from l0 words at most and gives one to l0 words at most.
-Selections are independent, and n to n - (k - 1), cut at 0, maps numbers that differ by one to such
-numbers, or to equal ones. An (e, d')-private bit is, but for a chance d' of showing everything,
-e-private (Kairouz, Oh, Viswanath 2015, Theorem 3.3's dominating pair), so 2 l0 of them are (2 l0 e,
-1 - (1 - d')**(2 l0))-private: (epsilon / 2, delta of selection). Given which words are selected,
-noise on their counts is private with the rest, whatever they are; basic composition adds up. []
+*Proof.* A replacement takes one contributor from l0 words at most and gives one to l0 words at
+most. Selections are independent, and n to n - (k - 1), cut at 0, maps numbers that differ by one to
+such numbers, or to equal ones. An (e, d')-private bit is, but for a chance d' of showing
+everything, e-private (Kairouz, Oh, Viswanath 2015, Theorem 3.3's dominating pair), so 2 l0 of them
+are (2 l0 e, 1 - (1 - d')**(2 l0))-private: (epsilon / 2, delta of selection). Given which words are
+selected, noise on their counts is private with the rest, whatever they are; basic composition adds
+up. []
 
-Both sides of the swap cost delta here: a word of S may be published only before, and a word that S'
-makes certain may be dropped only before. So nothing is left over as in the first rule.
+Both sides of the replacement cost delta here: a word of S may be published only before, and a word
+that S' makes certain may be dropped only before. So nothing is left over as in the first rule.
 """
 
 from __future__ import annotations
@@ -112,10 +114,10 @@ class HistogramRelease:
         """The delta at ``epsilon`` that is proven for a user; at most ``delta``."""
         if self.min_contributors:
             return self.delta
-        return self._delta_of_swap(self.max_items, self.epsilon)
+        return self._delta_of_replacement(self.max_items, self.epsilon)
 
-    def epsilon_of_swap(self, items: int) -> float:
-        """Return an epsilon at ``delta`` if a swap replaces so many contributed words of a client.
+    def epsilon_of_replacement(self, items: int) -> float:
+        """Return an epsilon at ``delta`` if so many contributed words of a client are replaced.
 
         Args:
             items: From 1 to ``max_items``.
@@ -133,7 +135,7 @@ class HistogramRelease:
             lambda epsilon: (
                 gaussian_delta(math.sqrt(2 * items) / self.scale, epsilon)
                 if self.min_contributors
-                else self._delta_of_swap(items, epsilon)
+                else self._delta_of_replacement(items, epsilon)
             ),
             delta=self.delta - spent,
             upper=noise_epsilon,
@@ -159,7 +161,7 @@ class HistogramRelease:
     def _selection_delta(self) -> float:
         return self.delta if self.noise == "laplace" else self.delta / 2
 
-    def _delta_of_swap(self, items: int, epsilon: float) -> float:
+    def _delta_of_replacement(self, items: int, epsilon: float) -> float:
         """Return delta by (1), with the threshold, at an epsilon that Laplace noise has."""
         shown = -math.expm1(items * math.log1p(-self.noise_above(self.threshold - 1)))
         if self.noise == "laplace":
@@ -179,7 +181,7 @@ def histogram_release(
     """Return how to publish counts of words with a privacy of a user: the module has the proof.
 
     Args:
-        epsilon: Central privacy of a user under swaps, above 0.
+        epsilon: Central privacy of a user under replace-one, above 0.
         delta: Above 0 and below 1.
         max_items: l0, words that a client contributes at most.
         noise: "auto", "laplace" or "gaussian".
@@ -237,14 +239,14 @@ class NoisyHistogram(TrustedAggregatorPlan):
 
     method: ClassVar[str] = "noisy histogram"
     theorem: ClassVar[str] = (
-        "noisy histogram under swaps; proof in fedhh.accounting.noisy_histogram"
+        "noisy histogram under replace-one; proof in fedhh.accounting.noisy_histogram"
     )
 
     release: HistogramRelease
 
     @property
     def item_epsilon(self) -> float:
-        return self.release.epsilon_of_swap(1)
+        return self.release.epsilon_of_replacement(1)
 
     def release_chance(self, contributors: int) -> float:
         return self.release.release_chance(contributors)

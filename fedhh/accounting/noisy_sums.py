@@ -1,8 +1,8 @@
 """Plans of a trie that reads noisy sums: by secure aggregation, or by two servers.
 
 Both state a noise, and `fedhh.accounting.noise_privacy` says what it is worth. In a layer of secure
-aggregation a client moves up to 2 B counts by one each under a swap (B that fall, B that rise), one
-item two. Cohorts are disjoint, so layers do not add up.
+aggregation a client moves up to 2 B counts by one each under a replacement (B that fall, B that
+rise), one item two. Cohorts are disjoint, so layers do not add up.
 
 Under two servers all layers are about the same uploads, so they do. An item moves two counts of
 every layer. B words of a client may share a prefix, so that a user may move one count down and one

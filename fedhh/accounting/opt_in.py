@@ -5,23 +5,23 @@ hybrid differential privacy model", USENIX Security; the list of words is after 
 Kenthapadi, Mishra, Ntoulas (2009), "Releasing search queries and clicks privately", WWW. Numbering
 not verified.
 
-Why the opt-in group is (epsilon, delta)-private. The unit is a user: neighbors swap all data of one
-client of the group. A user adds at most m records, so a swap moves the counts by at most 2 m in
-all, and Laplace noise of scale b = 2 m / epsilon on every count would be epsilon-private. It is
-added to words that somebody holds only. Let U be the words that only the swapped user holds, before
-the swap, with a_u records each, and U' those after it. Unless a word of U is released, outputs are
-words that others hold as well: their likelihoods differ by at most exp((2 m - |U'|) / b), since the
-records for U' are not among them; and no word of U' is released after the swap with probability at
-least (1 - exp(-(tau - m) / b) / 2)**|U'|, which is at least exp(-|U'| / b) wherever
-exp(-(tau - m) / b) <= 2 (1 - exp(-1 / b)). So outputs without U are covered by epsilon, and one
-with U has a chance of at most the sum over U of exp(-(tau - a_u) / b) / 2. (Both uses of the tail
-exp(-x) / 2 hold for x < 0 too, where it is an upper bound.) That sum is largest with one word of m
-records or with m words of one each, since it is convex in how many words there are when all but one
-have one record: it is at most exp(-tau / b) max(exp(m / b), m exp(1 / b)) / 2, where
-m / b = epsilon / 2. With tau = b (ln max(exp(epsilon / 2), m exp(epsilon / (2 m))) - ln(2 delta))
-that is delta. For m = 1 nothing is lost: a word that only the swapped user holds is released with
-probability delta, and never after the swap. The paper's tau has exp(epsilon / 2) + m - 1 for the
-maximum, and delta for 2 delta; its delta is at least twice what is needed.
+Why the opt-in group is (epsilon, delta)-private. The unit is a user: neighbors replace all data of
+one client of the group. A user adds at most m records, so a replacement moves the counts by at most
+2 m in all, and Laplace noise of scale b = 2 m / epsilon on every count would be epsilon-private. It
+is added to words that somebody holds only. Let U be the words that only the replaced user holds,
+before the replacement, with a_u records each, and U' those after it. Unless a word of U is
+released, outputs are words that others hold as well: their likelihoods differ by at most exp((2 m -
+|U'|) / b), since the records for U' are not among them; and no word of U' is released after the
+replacement with probability at least (1 - exp(-(tau - m) / b) / 2)**|U'|, which is at least
+exp(-|U'| / b) wherever exp(-(tau - m) / b) <= 2 (1 - exp(-1 / b)). So outputs without U are covered
+by epsilon, and one with U has a chance of at most the sum over U of exp(-(tau - a_u) / b) / 2.
+(Both uses of the tail exp(-x) / 2 hold for x < 0 too, where it is an upper bound.) That sum is
+largest with one word of m records or with m words of one each, since it is convex in how many words
+there are when all but one have one record: it is at most exp(-tau / b) max(exp(m / b), m exp(1 /
+b)) / 2, where m / b = epsilon / 2. With tau = b (ln max(exp(epsilon / 2), m exp(epsilon / (2 m))) -
+ln(2 delta)) that is delta. For m = 1 nothing is lost: a word that only the replaced user holds is
+released with probability delta, and never after the replacement. The paper's tau has exp(epsilon /
+2) + m - 1 for the maximum, and delta for 2 delta; its delta is at least twice what is needed.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def laplace_scale(*, epsilon: float, records: int) -> float:
     """Return b = 2 m / epsilon, the scale of the noise on counts of up to m records of a user.
 
     Args:
-        epsilon: Central privacy of a user, under swaps.
+        epsilon: Central privacy of a user, under replace-one.
         records: m, most records of one user.
     """
     require_positive(epsilon=epsilon)
@@ -202,7 +202,7 @@ def head_list_threshold(*, epsilon: float, delta: float, records: int) -> float:
     """Return the noisy count tau above which a word is published: the module's text has the proof.
 
     Args:
-        epsilon: Central privacy of a user, under swaps.
+        epsilon: Central privacy of a user, under replace-one.
         delta: Its delta.
         records: m, most records of one user.
 

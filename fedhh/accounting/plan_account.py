@@ -130,7 +130,7 @@ class LayeredPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundPlan:
-    """A plan that meets a central target before the run; neighbors are swaps.
+    """A plan that meets a central target before the run; neighbors are replace-one.
 
     Attributes:
         title: Of the plans.
@@ -226,8 +226,8 @@ def account_plan(
 ) -> FoundPlan | NotApplicable:
     """Return the plan that meets a central target before the run: clients or local epsilon.
 
-    The bound is the one that a run of the plan claims before it starts. Neighbors swap an item, or
-    all items of a user.
+    The bound is the one that a run of the plan claims before it starts. Neighbors replace an item,
+    or all items of a user.
 
     Args:
         plan_at: Returns the plan of so many clients in all at a local epsilon.

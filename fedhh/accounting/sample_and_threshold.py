@@ -3,7 +3,7 @@
 Source: Bharadwaj, Cormode (2022), "Sample-and-threshold differential privacy: histograms and
 applications", AISTATS (numbering not verified). Each client contributes B distinct words at most,
 and sends each of them with probability p, all independently; a word of at least tau senders is
-published, with their number. The unit is a user; neighbors are swaps.
+published, with their number. The unit is a user; neighbors are replace-one.
 
 **One word, one client more.** Let k clients contribute a word, or k - 1, and s be e**epsilon. The
 published count, or that there is none, has divergence
@@ -22,13 +22,13 @@ it. So k up to the first with q k >= tau are enough; below that, all sums begin 
 so close to 1 - p that these are many, the chord from (1 - p, p) is used: the largest divergence is
 convex.
 
-**A swap.** A user's words S lose a client each, the words of S' get one each; counts of different
-words are independent. So the swap is a product of B such pairs and B of them the other way round,
-at most, whose divergence at s is 1 - s + s D(1 / s). Privacy losses on a grid whose divergences are
-not below these dominate each (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, Algorithm 1), and
-2 B of them together the swap. The bound is exact for one client more or less of one word: that is
-the delta of the literature, which bounds it by relative entropy. With two words at once, what is
-lost is the grid, and that the worst k is not the same at every epsilon.
+**A replacement.** A user's words S lose a client each, the words of S' get one each; counts of
+different words are independent. So the replacement is a product of B such pairs and B of them the
+other way round, at most, whose divergence at s is 1 - s + s D(1 / s). Privacy losses on a grid
+whose divergences are not below these dominate each (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
+2022, Algorithm 1), and 2 B of them together the replacement. The bound is exact for one client more
+or less of one word: that is the delta of the literature, which bounds it by relative entropy. With
+two words at once, what is lost is the grid, and that the worst k is not the same at every epsilon.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ class SampledCounts:
         nearest = (1 - self._least_share) / (1 - self.rate)
         return self._on_chord(np.exp(epsilons), nearest, 1 / (1 - self.rate), 0.0, self._of_gain)
 
-    def epsilon_of_swap(self, items: int, *, delta: float) -> float:
-        """Return an epsilon at delta if a swap replaces so many words of a client, or infinity.
+    def epsilon_of_replacement(self, items: int, *, delta: float) -> float:
+        """Return an epsilon at delta if so many words of a client are replaced, or infinity.
 
         Args:
             items: At least 1.
             delta: Above 0 and below 1.
         """
-        return _epsilon_of_swap(self, items, delta)
+        return _epsilon_of_replacement(self, items, delta)
 
     def release_chance(self, contributors: int) -> float:
         """Return the chance that a word of so many contributors is published."""
@@ -195,7 +195,7 @@ def _excess(one: _Floats, s: npt.ArrayLike, other: _Floats) -> _Floats:
 
 
 @lru_cache(maxsize=4096)
-def _epsilon_of_swap(counts: SampledCounts, items: int, delta: float) -> float:
+def _epsilon_of_replacement(counts: SampledCounts, items: int, delta: float) -> float:
     require_at_least(1, items=items)
     require_inside(0, 1, delta=delta)
     # Of tau holders, one of which is the client, all may be sampled: then its loss is infinite.
@@ -227,7 +227,7 @@ def sampled_counts(
     the threshold is a local optimum of it, the rate the largest one for that threshold.
 
     Args:
-        epsilon: Central privacy of a user under swaps, above 0.
+        epsilon: Central privacy of a user under replace-one, above 0.
         delta: Above 0 and below 1.
         max_items: B, words that a client contributes at most.
         rate: p, where it is given; the threshold is then the least one.
@@ -315,7 +315,7 @@ class _RateSearch:
         return SampledCounts(rate=rate, threshold=least)
 
     def is_private(self, counts: SampledCounts) -> bool:
-        return counts.epsilon_of_swap(self.max_items, delta=self.delta) <= self.epsilon
+        return counts.epsilon_of_replacement(self.max_items, delta=self.delta) <= self.epsilon
 
 
 def _needed(counts: SampledCounts) -> float:
@@ -332,7 +332,7 @@ class SampledHistogram(TrustedAggregatorPlan):
 
     method: ClassVar[str] = "sample and threshold"
     theorem: ClassVar[str] = (
-        "sample and threshold under swaps, by privacy loss distributions; proof in "
+        "sample and threshold under replace-one, by privacy loss distributions; proof in "
         "fedhh.accounting.sample_and_threshold"
     )
 
@@ -340,7 +340,7 @@ class SampledHistogram(TrustedAggregatorPlan):
 
     @property
     def item_epsilon(self) -> float:
-        return self.counts.epsilon_of_swap(1, delta=self.delta)
+        return self.counts.epsilon_of_replacement(1, delta=self.delta)
 
     def release_chance(self, contributors: int) -> float:
         return self.counts.release_chance(contributors)

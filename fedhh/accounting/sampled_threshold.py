@@ -2,13 +2,13 @@
 
 The mechanism is that of Zhu, Kairouz, McMahan, Sun, Li (2020), "Federated heavy hitters discovery
 with differential privacy", AISTATS, Algorithm 1. Its privacy is computed, not taken from that
-paper, whose theorem needs samples of at least sqrt(n) clients and does not cover all swaps: the
-divergence of a round is bounded over all numbers of holders (docs/accounting.md, section 8), and
-rounds are composed by their privacy losses (Zhu, Dong, Wang 2022, "Optimal accounting of
+paper, whose theorem needs samples of at least sqrt(n) clients and does not cover all replacements:
+the divergence of a round is bounded over all numbers of holders (docs/accounting.md, section 8),
+and rounds are composed by their privacy losses (Zhu, Dong, Wang 2022, "Optimal accounting of
 differential privacy via characteristic function", Theorem 10, dominating pairs compose adaptively;
 Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, "Connect the Dots", Algorithm 1; numbering not
-verified). The unit is a user with one vote, drawn from its words,
-per round. Neighbors swap all data of one user.
+verified). The unit is a user with one vote, drawn from its words, per round. Neighbors replace all
+data of one user.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def triehh_epsilon(
 ) -> float:
     """Return an epsilon that TrieHH has at delta; infinite if none is proven.
 
-    The unit is a user, neighbors are swaps; docs/accounting.md, section 8, has the proof.
+    The unit is a user, neighbors are replace-one; docs/accounting.md, section 8, has the proof.
 
     Args:
         num_clients: Users n.

@@ -1,8 +1,8 @@
 """Privacy of one round in which a sample of the clients votes, and a threshold decides.
 
 m of n clients are sampled without replacement, each votes for one prefix or for none, and the set
-of prefixes with at least theta votes is published. Neighbors swap one client's vote. The proof is
-in docs/accounting.md, section 8.
+of prefixes with at least theta votes is published. Neighbors replace one client's vote. The proof
+is in docs/accounting.md, section 8.
 """
 
 from __future__ import annotations

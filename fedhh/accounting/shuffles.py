@@ -1,7 +1,7 @@
 """One shuffle, by every bound: of one item, and of all items of a user.
 
-Swap neighbors, one report per contribution; ``num_reports`` is the number of reports in one shuffle
-(clients times items per client, dummies included, if every client pads).
+Replace-one neighbors, one report per contribution; ``num_reports`` is the number of reports in one
+shuffle (clients times items per client, dummies included, if every client pads).
 
 =============  =================================================================================
 clones         every local_epsilon-LDP randomizer; the default
@@ -138,8 +138,8 @@ def account_shuffle(
 ) -> PrivacyReport:
     """Return the central privacy of one item in one shuffle, by every bound.
 
-    Neighbors swap one item. The best bound is the smallest that is proven for the randomizer; what
-    others assume begins with "comparison only".
+    Neighbors replace one item. The best bound is the smallest that is proven for the randomizer;
+    what others assume begins with "comparison only".
 
     Args:
         local_epsilon: Privacy of one report, from 0.1 to 16.
@@ -213,7 +213,8 @@ def account_user(
 ) -> PrivacyReport:
     """Return the privacy of all items of a user: local, and central by groups and by slots.
 
-    Neighbors swap all items of one user. The theorems are those of `fedhh.accounting.user_level`.
+    Neighbors replace all items of one user. The theorems are those of
+    `fedhh.accounting.user_level`.
 
     Args:
         local_epsilon: Privacy of one report, from 0.1 to 16.

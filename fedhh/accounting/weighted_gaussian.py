@@ -12,11 +12,11 @@ somebody gives to gets Gaussian noise on its sum of weights, and is published fr
     T = max over t <= D of 1 / sqrt(t) + sigma Phi^-1((1 - delta / 2)**(1 / t)),
 
 with sigma such that noise of delta / 2 at epsilon covers what a neighbor moves. That is 1 where
-neighbors have one client more or less, as in the sources, and sqrt(2) under swaps, which all of
-fedhh's guarantees are for: two vectors of norm 1 (or 0) without negative entries are at most
+neighbors have one client more or less, as in the sources, and sqrt(2) under replace-one, which all
+of fedhh's guarantees are for: two vectors of norm 1 (or 0) without negative entries are at most
 sqrt(2) apart.
 
-**Theorem.** One round is (epsilon, delta)-private for a user, neighbors being swaps.
+**Theorem.** One round is (epsilon, delta)-private for a user, neighbors being replace-one.
 
 *Proof.* By (1) of `fedhh.accounting.trusted_aggregator`: if S has t words, each of U has weight
 1 / sqrt(t) and U has at most t words, so one of them is published with chance at most delta / 2, by
@@ -29,10 +29,10 @@ delta / 2 at epsilon, round i has sigma_i = sqrt(2) / mu_i with mu_i = mu w_i / 
 and the threshold of delta / 2 times w_i. So mu is the root of the sum of mu_i**2, and the chances
 r_i add up to at most delta / 2.
 
-**Theorem.** All rounds together are (epsilon, delta)-private for a user under swaps.
+**Theorem.** All rounds together are (epsilon, delta)-private for a user under replace-one.
 
 *Proof.* By (2) there: whatever earlier rounds published, a client's weights have norm 1 at most,
-and a round shows the swap with chance at most r_i on either side. []
+and a round shows the replacement with chance at most r_i on either side. []
 
 Basic composition would give the last of three rounds .719 of epsilon; this gives it .954 of mu.
 
@@ -57,9 +57,9 @@ from fedhh.validation import require_at_least, require_choice, require_inside, r
 ROUND_SHARE = 0.3
 """Of the budget of a round, what the round before it has."""
 
-SWAP, ADD_OR_REMOVE = "swap", "add or remove"
+REPLACE_ONE, ADD_OR_REMOVE = "replace-one", "add or remove"
 
-_SENSITIVITY = {SWAP: math.sqrt(2), ADD_OR_REMOVE: 1.0}
+_SENSITIVITY = {REPLACE_ONE: math.sqrt(2), ADD_OR_REMOVE: 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class WeightRelease:
 
 @lru_cache(maxsize=256)
 def weight_releases(
-    *, epsilon: float, delta: float, max_items: int, rounds: int = 1, neighbors: str = SWAP
+    *, epsilon: float, delta: float, max_items: int, rounds: int = 1, neighbors: str = REPLACE_ONE
 ) -> tuple[WeightRelease, ...]:
     """Return how to publish words with a privacy of a user: the module has the proof.
 
@@ -90,7 +90,7 @@ def weight_releases(
         delta: Above 0 and below 1.
         max_items: D, words that a client contributes to a round at most.
         rounds: How many.
-        neighbors: "swap", or "add or remove" (one client more or less), as in the sources.
+        neighbors: "replace-one", or "add or remove" (one client more or less), as in the sources.
 
     Returns:
         One for each round.
@@ -133,7 +133,7 @@ class WeightedGaussian(TrustedAggregatorPlan):
 
     method: ClassVar[str] = "weighted Gaussian"
     theorem: ClassVar[str] = (
-        "weighted Gaussian noise under swaps, rounds composed as Gaussians; proof in "
+        "weighted Gaussian noise under replace-one, rounds composed as Gaussians; proof in "
         "fedhh.accounting.weighted_gaussian"
     )
 

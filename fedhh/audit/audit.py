@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from fedhh.accounting.guarantees import SWAP
+from fedhh.accounting.guarantees import REPLACE_ONE
 from fedhh.audit.caps import Sent
 from fedhh.audit.claim import Claim, Floats, least
 from fedhh.experiments.study.json_values import plain
@@ -158,7 +158,7 @@ class Verdict:
         return {
             "audited": self.title,
             **self.facts,
-            "neighboring": SWAP,
+            "neighboring": REPLACE_ONE,
             "confidence": self.confidence if self.findings else None,
             "findings": [
                 {

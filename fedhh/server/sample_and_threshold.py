@@ -70,7 +70,7 @@ class SampleAndThreshold(TrustedAggregator):
         counts = self.counts
         return SampledHistogram(
             layers=self.planned_rounds(),
-            epsilon=counts.epsilon_of_swap(self.max_items, delta=self.delta),
+            epsilon=counts.epsilon_of_replacement(self.max_items, delta=self.delta),
             delta=self.delta,
             counts=counts,
         )

@@ -71,8 +71,8 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
     ) -> Self:
         """Return the settings with an epsilon of a user; the largest for which an item's is asked.
 
-        Of an item, it is looked for up to B times the epsilon, which B swaps of one item cannot
-        exceed, and up to a relative thousandth.
+        Of an item, it is looked for up to B times the epsilon, which B replacements of one item
+        cannot exceed, and up to a relative thousandth.
         """
         if unit == "user":
             return super().with_central_epsilon(epsilon)

@@ -75,7 +75,7 @@ def swaps(
 
     Args:
         word: Returns the outcomes of a word's amount.
-        lost: What the client has given to each of its words before the swap.
+        lost: What the client has given to each of its words before the replacement.
         gained: What it gives to each of its other words after it.
         others: What all other clients together may give to a word.
     """

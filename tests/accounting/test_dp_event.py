@@ -138,7 +138,7 @@ def test_the_laplace_counts_of_blenders_curator():
     plan = plan_of(Blender(length=4, opt_in_share=0.3, opt_in_epsilon=3.0, delta=1e-6))
     event = event_of_curator_counts(plan)
     one_more = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE).compose(event)
-    # A swap is two steps; where delta is next to nothing, half of what is stated is reached.
+    # A replacement is two steps; where delta is next to nothing, half of what is stated is reached.
     assert 2 * one_more.get_epsilon(1e-9) == pytest.approx(plan.opt_in_epsilon, abs=1e-3)
     assert 2 * one_more.get_epsilon(1e-9) <= plan.opt_in_epsilon + 2e-4
     assert one_more.get_delta(plan.opt_in_epsilon / 2 - 0.05) > 1e-3

@@ -23,7 +23,7 @@ def test_no_protocol_publishes_a_word_more_often_than_any_mechanism_may():
     (weighted,) = weight_releases(epsilon=EPSILON, delta=DELTA, max_items=1)
     three = weight_releases(epsilon=EPSILON, delta=DELTA, max_items=1, rounds=3)
     sampled = SampledCounts(rate=0.2, threshold=20)
-    assert sampled.epsilon_of_swap(1, delta=DELTA) <= EPSILON
+    assert sampled.epsilon_of_replacement(1, delta=DELTA) <= EPSILON
     settings = {"epsilon": EPSILON, "delta": DELTA, "max_items": 1}
     chances = {
         "Laplace": histogram_release(**settings, noise="laplace").release_chance,

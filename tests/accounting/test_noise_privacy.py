@@ -79,8 +79,8 @@ def test_the_closed_form_is_the_ratio_of_a_numeric_convolution(decay, part, move
     ("name", "epsilon", "delta", "counts", "expected"),
     thinned(
         [
-            # Item level, swap: two counts. Computed independently; by Renyi divergences the two of
-            # Skellam are 6.49 and 26.55 (Agarwal, Kairouz, Liu 2021), more than a tenth too much.
+            # Item level, replace-one: two counts. Computed independently; by Renyi divergences
+            # Skellam's two are 6.49 and 26.55 (Agarwal, Kairouz, Liu 2021), a tenth too much.
             ("skellam", 1.0, 1e-6, 2, 5.807),
             ("discrete-laplace", 0.315, 1e-10, 2, 8.970),
             ("skellam", 0.315, 1e-10, 2, 25.194),

@@ -41,7 +41,7 @@ def test_the_published_rule(epsilon, delta, max_items, noise, std, threshold):
 def test_other_rules_have_other_thresholds():
     """It is the rule that charges 2 l0 words with delta, under replacement."""
     found = histogram_release(epsilon=0.315, delta=1e-10, max_items=1)
-    # All of delta for one word that is unique: what a swap of one word needs.
+    # All of delta for one word that is unique: what a replacement of one word needs.
     one_item = 1 - found.scale * math.log(2e-10)
     assert round(one_item, 3) == 142.795
     # One client more or less.
@@ -163,7 +163,8 @@ def test_a_lower_threshold_is_refuted(noise):
 
 
 def test_a_swap_takes_both_sides_of_a_selection():
-    """A word may be new, another one certain: what holds for one contributor is not a swap's."""
+    """A word may be new, another one certain: what holds for one contributor is not a
+    replacement's."""
     epsilon, delta = 0.5, 0.05
     chances = TruncatedGeometric(epsilon=epsilon, delta=delta).chances
     bits = [np.array([1 - chance, chance]) for chance in chances]
@@ -183,7 +184,7 @@ def test_one_replaced_item_of_several_costs_what_is_stated(noise, min_contributo
     release = histogram_release(
         epsilon=2.0, delta=0.05, max_items=4, noise=noise, min_contributors=min_contributors
     )
-    stated = release.epsilon_of_swap(1)
+    stated = release.epsilon_of_replacement(1)
     assert stated < release.epsilon
     if noise == "laplace":
         assert stated == pytest.approx(release.epsilon / 4)
@@ -191,8 +192,8 @@ def test_one_replaced_item_of_several_costs_what_is_stated(noise, min_contributo
     assert found <= release.delta * (1 + 1e-9)
     assert worst(release, items=1, cells=120, epsilon=0.7 * stated) >= found
     # All items at once are the user's.
-    assert release.epsilon_of_swap(4) == 2.0
-    assert stated <= release.epsilon_of_swap(2) <= 2.0
+    assert release.epsilon_of_replacement(4) == 2.0
+    assert stated <= release.epsilon_of_replacement(2) <= 2.0
 
 
 def test_a_word_with_fewer_contributors_than_the_minimum_is_never_published():

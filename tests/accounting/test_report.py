@@ -185,7 +185,7 @@ def test_user_level_takes_the_better_of_groups_and_slots(report):
 
 def test_every_guarantee_says_what_it_is(report):
     for each in report.guarantees:
-        assert each.neighboring == "swap"
+        assert each.neighboring == "replace-one"
         assert each.smallest_cohort == 2000
         assert each.theorem
         assert "\n" not in each.assumptions
@@ -218,7 +218,7 @@ def test_a_run_whose_layers_decide_nothing_has_no_anonymity():
 def test_the_report_survives_json_and_makes_rows(report):
     data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert len(data["guarantees"]) == len(report.guarantees)
-    assert data["guarantees"][0]["neighboring"] == "swap"
+    assert data["guarantees"][0]["neighboring"] == "replace-one"
     reasons = [each["reason"] for each in data["anonymity"] if each["k"] is None]
     assert any(reasons)
     assert PrivacyReport.from_dict(data) == report

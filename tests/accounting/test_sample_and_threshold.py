@@ -89,10 +89,10 @@ def swap_delta(counts: SampledCounts, epsilon: float, most: int) -> float:
 )
 def test_swaps_of_tiny_data_are_within_epsilon_and_delta(rate, threshold, delta, most):
     counts = SampledCounts(rate=rate, threshold=threshold)
-    epsilon = counts.epsilon_of_swap(1, delta=delta)
+    epsilon = counts.epsilon_of_replacement(1, delta=delta)
     found = swap_delta(counts, epsilon, most)
     assert 0.8 * delta < found <= delta
-    # Exact delta of one client more or less is too little for a swap: two words move.
+    # Exact delta of one client more or less is too little for a replacement: two words move.
     assert counts.delta_of_one(epsilon) < found
     # Controls: more clients sampled, and fewer votes asked for.
     assert swap_delta(SampledCounts(rate=1.3 * rate, threshold=threshold), epsilon, most) > delta
@@ -101,8 +101,8 @@ def test_swaps_of_tiny_data_are_within_epsilon_and_delta(rate, threshold, delta,
 
 def test_swaps_of_two_words_are_within_epsilon_and_delta():
     counts, delta, most = SampledCounts(rate=0.2, threshold=3), 0.05, 12
-    epsilon = counts.epsilon_of_swap(2, delta=delta)
-    assert epsilon > counts.epsilon_of_swap(1, delta=delta)
+    epsilon = counts.epsilon_of_replacement(2, delta=delta)
+    assert epsilon > counts.epsilon_of_replacement(1, delta=delta)
     chances = [published(k, counts, most) for k in range(most + 1)]
     found = 0.0
     for lost in itertools.combinations_with_replacement((1, 3, 4, 7), 2):
@@ -115,22 +115,22 @@ def test_swaps_of_two_words_are_within_epsilon_and_delta():
 
 def test_the_settings_chosen_for_a_large_delta_have_the_privacy():
     found = sampled_counts(epsilon=4.0, delta=1e-3, max_items=1)
-    assert found.epsilon_of_swap(1, delta=1e-3) <= 4.0
+    assert found.epsilon_of_replacement(1, delta=1e-3) <= 4.0
     more = SampledCounts(rate=1.02 * found.rate, threshold=found.threshold)
-    assert more.epsilon_of_swap(1, delta=1e-3) > 4.0
+    assert more.epsilon_of_replacement(1, delta=1e-3) > 4.0
 
 
 @pytest.mark.slow("::test_the_settings_chosen_for_a_large_delta_have_the_privacy")
 def test_the_chosen_settings_have_the_privacy_and_need_few_contributors():
     for epsilon, delta, items in ((1.0, 1e-6, 1), (1.0, 1e-6, 3)):
         found = sampled_counts(epsilon=epsilon, delta=delta, max_items=items)
-        reached = found.epsilon_of_swap(items, delta=delta)
+        reached = found.epsilon_of_replacement(items, delta=delta)
         assert epsilon * (1 - 1e-3) <= reached <= epsilon
         needed = found.threshold / found.rate
         for threshold in (found.threshold - 1, found.threshold + 1):
             rate = found.rate * threshold / found.threshold * 1.001
             other = SampledCounts(rate=rate, threshold=threshold)
-            assert other.epsilon_of_swap(items, delta=delta) > epsilon
+            assert other.epsilon_of_replacement(items, delta=delta) > epsilon
         # Half of the words with so many contributors are published.
         assert 0.4 < found.release_chance(round(needed)) < 0.6
 
@@ -138,9 +138,9 @@ def test_the_chosen_settings_have_the_privacy_and_need_few_contributors():
 def test_a_given_rate_gets_the_least_threshold():
     found = sampled_counts(epsilon=1.0, delta=1e-6, max_items=1, rate=0.1)
     assert found.rate == 0.1
-    assert found.epsilon_of_swap(1, delta=1e-6) <= 1.0
+    assert found.epsilon_of_replacement(1, delta=1e-6) <= 1.0
     less = SampledCounts(rate=0.1, threshold=found.threshold - 1)
-    assert less.epsilon_of_swap(1, delta=1e-6) > 1.0
+    assert less.epsilon_of_replacement(1, delta=1e-6) > 1.0
 
 
 def test_a_rate_that_no_threshold_makes_private_is_refused_with_the_largest_that_is():
@@ -149,12 +149,12 @@ def test_a_rate_that_no_threshold_makes_private_is_refused_with_the_largest_that
 
 
 def test_where_all_holders_may_be_sampled_the_loss_is_infinite():
-    assert SampledCounts(rate=0.5, threshold=2).epsilon_of_swap(1, delta=0.25) == math.inf
-    assert SampledCounts(rate=0.5, threshold=2).epsilon_of_swap(1, delta=0.6) < math.inf
+    assert SampledCounts(rate=0.5, threshold=2).epsilon_of_replacement(1, delta=0.25) == math.inf
+    assert SampledCounts(rate=0.5, threshold=2).epsilon_of_replacement(1, delta=0.6) < math.inf
 
 
 def test_bounds_that_rise_by_rounding_are_taken_as_they_were_before_it():
     # A threshold of 1: whoever holds a word alone is found with the rate, by every bound.
     counts = SampledCounts(rate=1 / 128, threshold=1)
-    assert 0.0 <= counts.epsilon_of_swap(1, delta=0.01) < 0.02
-    assert counts.epsilon_of_swap(1, delta=0.0078) == math.inf
+    assert 0.0 <= counts.epsilon_of_replacement(1, delta=0.01) < 0.02
+    assert counts.epsilon_of_replacement(1, delta=0.0078) == math.inf

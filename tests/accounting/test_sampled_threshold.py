@@ -45,7 +45,7 @@ ISSUE = [(1_000, 17, 14, 1e-10), (300, 10, 9, 1e-5), (20, 4, 4, 0.1), (225, 15, 
 @pytest.mark.parametrize(("n", "m", "threshold", "delta"), ISSUE)
 def test_no_delta_is_claimed_below_the_chance_of_a_sample_that_shows_a_swap(n, m, threshold, delta):
     # All but m - theta + 1 clients hold a prefix: it is dropped if all of the others are sampled,
-    # and after a swap never.
+    # and after a replacement never.
     lacking = m - threshold + 1
     shows = Fraction(math.comb(m, lacking), math.comb(n, lacking))
     assert shows > delta
@@ -222,7 +222,7 @@ def test_a_run_claims_its_privacy_for_users_and_nothing_against_the_server():
         # A tenth of what the paper states at this delta.
         assert central.epsilon == pytest.approx(0.42, abs=0.01)
         assert central.delta == 2.3e-12
-        assert central.neighboring == "swap"
+        assert central.neighboring == "replace-one"
         assert "docs/accounting.md, section 8" in central.theorem
     assert report.anonymity == ()
 

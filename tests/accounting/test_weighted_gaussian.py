@@ -39,7 +39,7 @@ def test_holders_needed_where_each_has_as_many_items(epsilon, needed):
 def test_swaps_cost_a_root_of_two_in_noise():
     one, swap = (
         weight_releases(epsilon=1.0, delta=1e-5, max_items=10, neighbors=neighbors)[0]
-        for neighbors in ("add or remove", "swap")
+        for neighbors in ("add or remove", "replace-one")
     )
     assert swap.sigma == pytest.approx(math.sqrt(2) * one.sigma)
     assert swap.threshold > one.threshold

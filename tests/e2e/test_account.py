@@ -26,7 +26,11 @@ def test_shuffle_states_every_bound_of_gboards_case(answer):
     bounds = bounds_of(found)
     assert list(bounds) == ["closed-form", "clones", "clones-2023", "blanket"]
     for bound in bounds.values():
-        assert (bound["unit"], bound["neighboring"], bound["delta"]) == ("item", "swap", 1e-10)
+        assert (bound["unit"], bound["neighboring"], bound["delta"]) == (
+            "item",
+            "replace-one",
+            1e-10,
+        )
         assert bound["reason"] is None
     assert bounds["closed-form"]["epsilon"] == pytest.approx(0.56544, abs=1e-5)
     assert bounds["clones"]["epsilon"] == pytest.approx(0.3074662, abs=1e-7)
@@ -140,7 +144,7 @@ def test_a_plan_covers_all_of_its_rounds_and_both_units(answer):
     assert several["plan"]["clients"] == 20 * cohort
     assert one["unit"] == "item"
     assert (central_of(one, "item")["neighboring"], central_of(one, "item")["delta"]) == (
-        "swap",
+        "replace-one",
         1e-10,
     )
     stated = {(each["unit"], each["trust"]): each["epsilon"] for each in several["guarantees"]}
@@ -279,7 +283,7 @@ def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     code, out, _ = fedhh("account", "shuffle", *GBOARD_SS)
     assert code == 0
-    assert "item level, swap" in out
+    assert "item level, replace-one" in out
     for text in ("0.565441", "0.307467", "0.213839", "by docs/accounting.md, section 2"):
         assert text in out
     code, out, _ = fedhh("account", "shuffle", *SHUFFLE[1:])

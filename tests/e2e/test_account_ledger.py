@@ -44,7 +44,7 @@ def test_audited_systems_permit_what_the_paper_says(answer, words, announced, bu
     assert max(busy["loss_by_day"]) == busy_day
     assert busy["loss_by_day"][0] == busy_day
     assert busy["spent"]["life"]["basic"]["largest"] == epsilon(found, "user")
-    assert {each["neighboring"] for each in found["together"]["guarantees"]} == {"swap"}
+    assert {each["neighboring"] for each in found["together"]["guarantees"]} == {"replace-one"}
     assert any("SubmissionPriorities" in note for note in found["notes"])
 
 
@@ -89,7 +89,9 @@ def test_rules_of_ones_own(answer):
     assert found["use_cases"]["b"]["rollover"] == 3
     # 18 records of a, 60 of b, 3 values.
     assert epsilon(found, "user") == pytest.approx(18 + 45 + 12)
-    assert {each["neighboring"] for each in found["together"]["guarantees"]} >= {"swap of values"}
+    assert {each["neighboring"] for each in found["together"]["guarantees"]} >= {
+        "replace-one of values"
+    }
 
 
 @pytest.mark.slow("tests/longitudinal/test_ledger.py::test_each_level_by_hand")
@@ -109,7 +111,7 @@ def test_tables_name_units_and_deltas(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     done = command("account", "ledger", "--rules", "macos-10.12", "--days", "365")
     assert (done.returncode, done.stderr) == (0, "")
-    for text in ("5946", "swap; delta 0 for the sum, else 1e-10", "24 hours", "AppDeepLink",
+    for text in ("5946", "replace-one; delta 0 for the sum, else 1e-10", "24 hours", "AppDeepLink",
                  "16.28571", "of NewWords, in its lifetime"):  # fmt: skip
         assert text in " ".join(done.stdout.split())
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting.bounds.composition import optimal_composition
-from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, Guarantee
+from fedhh.accounting.guarantees import REPLACE_ONE, REPLACE_VALUE, Guarantee
 from fedhh.longitudinal.ledger import (
     APPLE,
     Charge,
@@ -82,7 +82,7 @@ def test_every_number_says_what_it_is() -> None:
     report = Ledger(charges=CHARGES, num_days=200, delta=1e-8).before(CAPS)
     for each in report.together.guarantees:
         assert each.unit in UNITS
-        assert (each.trust, each.neighboring, each.realised) == ("local", SWAP, False)
+        assert (each.trust, each.neighboring, each.realised) == ("local", REPLACE_ONE, False)
         assert each.delta == (0 if each.method in {"basic", "randomizer"} else 1e-8)
         assert "neighbors send equally many records" in each.assumptions
         assert each.theorem
@@ -121,9 +121,9 @@ def test_permanent_responses_are_paid_once_for_a_value() -> None:
     ledger = Ledger(charges=(memo, CHARGES[0]), num_days=100)
     report = ledger.before([Cap(amount=2), Cap(amount=2)])
     assert epsilons(report, "basic", "memo") == [4, 4, 8, 12, 12]
-    assert report.guarantee("user", "basic", "memo").neighboring == VALUE_SWAP
-    assert report.guarantee("user", "basic").neighboring == VALUE_SWAP
-    assert report.guarantee("user", "basic", "words").neighboring == SWAP
+    assert report.guarantee("user", "basic", "memo").neighboring == REPLACE_VALUE
+    assert report.guarantee("user", "basic").neighboring == REPLACE_VALUE
+    assert report.guarantee("user", "basic", "words").neighboring == REPLACE_ONE
     assert "3 values of memo" in report.guarantee("user", "basic", "memo").assumptions
     # Without a limit on values, each record may be about a new one.
     endless = Charge(use_case="memo", epsilon=4.0, once_per_value=True)

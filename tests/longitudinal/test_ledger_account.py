@@ -30,7 +30,11 @@ def test_sums_of_epsilons_are_records_times_epsilon():
     assert found.report.guarantee("user", SUM).delta == 0
     assert found.report.guarantee("day", SUM, "words").epsilon == 2
     assert found.report.guarantee("user", PLD).epsilon < 32
-    assert (found.neighboring, found.saturating, found.title) == ("swap", None, "your own rules")
+    assert (found.neighboring, found.saturating, found.title) == (
+        "replace-one",
+        None,
+        "your own rules",
+    )
     assert found.curve().days[-1] == 14
     assert found.to_dict()["use_cases"]["words"]["session_days"] == 7
     assert account_ledger(RULES, num_days=14, without=["emoji"]).most_in_lifetime(14) == [2]
@@ -40,10 +44,10 @@ def test_the_weakest_neighbors_are_named_whatever_their_names_are(monkeypatch):
     by_value = Charge(use_case="memo", epsilon=0.5, once_per_value=True)
     caps = {**RULES.caps, "memo": Cap(amount=1)}
     rules = Rules(charges=(*RULES.charges, by_value), caps=caps)
-    monkeypatch.setattr(statements, "VALUE_SWAP", "vs")
-    monkeypatch.setattr(ledger_account, "VALUE_SWAP", "vs", raising=False)
+    monkeypatch.setattr(statements, "REPLACE_VALUE", "vs")
+    monkeypatch.setattr(ledger_account, "REPLACE_VALUE", "vs", raising=False)
     assert account_ledger(rules, num_days=14).neighboring == "vs"
-    assert account_ledger(RULES, num_days=14).neighboring == "swap"
+    assert account_ledger(RULES, num_days=14).neighboring == "replace-one"
 
 
 def test_an_event_has_all_reports_of_all_days():

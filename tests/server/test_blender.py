@@ -150,7 +150,7 @@ def test_each_group_has_its_guarantee(population):
     report = privacy_of_run(SMALL, state.history, num_clients=6_000, delta=1e-6)
     named = {(g.method, g.unit, g.trust): g for g in report.guarantees}
     opted = named["opted in: Laplace and threshold", "user", "central"]
-    assert (opted.epsilon, opted.delta, opted.neighboring) == (2.0, 1e-6, "swap")
+    assert (opted.epsilon, opted.delta, opted.neighboring) == (2.0, 1e-6, "replace-one")
     assert "Avent et al. (2017)" in opted.theorem
     assert "opted in" in opted.assumptions
     local = named["others: randomizer", "user", "local"]

@@ -130,7 +130,7 @@ def test_the_noise_follows_from_a_central_epsilon(unit, name):
     report = privacy_of_run(settled, num_clients=CLIENTS, delta=1e-8)
     central = report.before_run(unit)
     assert 0.7 * (1 - 1e-3) <= central.epsilon <= 0.7
-    assert (central.delta, central.neighboring, central.trust) == (1e-8, "swap", "central")
+    assert (central.delta, central.neighboring, central.trust) == (1e-8, "replace-one", "central")
     assert "secure aggregation" in central.assumptions
     assert f"M = {settled.modulus:,}" in central.assumptions
     share = settled.plan.fewest_shares(settled.plan.layers[0]) / settled.clients_per_layer

@@ -189,7 +189,7 @@ def test_the_guarantee_is_the_plans_and_holds_before_the_run(name):
     assert result.privacy.guarantees == planned.guarantees
     user = planned.before_run("user")
     assert user.epsilon <= 4.0
-    assert (user.delta, user.neighboring, user.unit) == (1e-4, "swap", "user")
+    assert (user.delta, user.neighboring, user.unit) == (1e-4, "replace-one", "user")
     assert "fedhh.accounting." in user.theorem
     assert planned.before_run("item").epsilon <= user.epsilon
     for unit in ("item", "user"):

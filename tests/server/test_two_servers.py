@@ -105,7 +105,7 @@ def test_the_noise_follows_from_a_central_epsilon(unit, noise, max_items):
     report = privacy_of_run(fitted, num_clients=CLIENTS, delta=1e-8)
     central = report.before_run(unit)
     assert 0.7 * (1 - 1e-3) <= central.epsilon <= 0.7
-    assert (central.delta, central.neighboring, central.trust) == (1e-8, "swap", "central")
+    assert (central.delta, central.neighboring, central.trust) == (1e-8, "replace-one", "central")
     assert f"all {len(fitted.plan.layers)} layers" in central.assumptions
     assert report.best(unit, "local").epsilon == math.inf
 

@@ -55,7 +55,7 @@ def out_of_range(*, local_epsilon: float, num_reports: int) -> str | None:
 class ShuffleBound(ABC):
     """An upper bound on what a shuffle of ``num_reports`` reports reveals about one of them.
 
-    Item level, swap neighbors. Instances keep what does not depend on epsilon, so asking one
+    Item level, replace-one neighbors. Instances keep what does not depend on epsilon, so asking one
     instance many times is cheap.
 
     Attributes:

@@ -83,7 +83,9 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
             delta=delta,
             domain_size=domain_size,
         )
-    _print(found, f"central epsilon at delta {delta:g}, item level, swap", output_format, figure)
+    _print(
+        found, f"central epsilon at delta {delta:g}, item level, replace-one", output_format, figure
+    )
 
 
 def user(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -126,7 +128,7 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
             chosen_cohort=chosen_cohort,
         ),
     )
-    _print(found, f"epsilon at delta {delta:g}, user level, swap", output_format)
+    _print(found, f"epsilon at delta {delta:g}, user level, replace-one", output_format)
 
 
 def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional

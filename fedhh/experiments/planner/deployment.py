@@ -27,9 +27,9 @@ from fedhh.validation import InputError, shown
 _NOTE = (
     f"Coverage: mean of {CONFIRMATIONS} runs by other seeds than those that chose the settings, "
     "and a 95% interval for one more run; a protocol that was not searched to the end has one run "
-    "and no interval. Epsilons hold before the run, for neighbors that swap one item or all items "
-    "of one user; central ones against readers of the results, local ones against the server. N: "
-    "clients of a round."
+    "and no interval. Epsilons hold before the run, for neighbors that replace one item or all "
+    "items of one user; central ones against readers of the results, local ones against the "
+    "server. N: clients of a round."
 )
 _FRONT_NOTE = (
     "Settings of which no others find as much in as few days, with as few bytes and as small an "

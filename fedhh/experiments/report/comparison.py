@@ -184,14 +184,14 @@ def _meanings(table: pd.DataFrame, measures: Sequence[Measure]) -> list[str]:
             equal = " or ".join(value_text(each) for each in dict.fromkeys(table[axis]))
             notes.append(
                 "Equal privacy: every protocol's epsilons are chosen so that the central epsilon "
-                f"before the run, of one {unit} (neighbors swap one {unit}), is at most {equal} at "
-                f"delta {deltas}, and as near to it as the accounting comes."
+                f"before the run, of one {unit} (neighbors replace one {unit}), is at most {equal} "
+                f"at delta {deltas}, and as near to it as the accounting comes."
             )
     if any(column.startswith(CENTRAL) for column in shown):
         unrandomized = np.isinf(table["local_epsilon"]) & np.isfinite(table[CENTRAL])
         notes.append(
             f"Central epsilons are at delta {deltas}, against readers of the results, for "
-            "neighbors that swap one item or one user; before the run for any domains that its "
+            "neighbors that replace one item or one user; before the run for any domains that its "
             "votes may decide, after it for those that they did"
             + ("; without a randomizer, at the theorem's delta." if unrandomized.any() else ".")
         )

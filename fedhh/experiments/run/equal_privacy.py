@@ -34,7 +34,7 @@ def at_central_epsilon(
 ) -> AnyProtocol:
     """Return a protocol's settings with a central guarantee of (epsilon, delta) before the run.
 
-    Accounting chooses the local epsilon, for neighbors that swap one item or one user, such that
+    Accounting chooses the local epsilon, for neighbors that replace one item or one user, such that
     the guarantee is at most ``epsilon`` and at least (1 - 1e-3) times that. Where shuffling
     amplifies nothing, the local guarantee is ``epsilon`` itself. Protocols with a trusted
     aggregator get ``epsilon`` as their central epsilon, of which the integers that follow from it

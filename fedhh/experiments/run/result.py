@@ -82,7 +82,7 @@ class RunResult:
     def dp_event(self, *, unit: Unit = "user", trust: Trust = "local") -> Any:
         """Return the event of dp-accounting that stands for the whole plan of the run.
 
-        A ``dp_accounting.DpEvent``, see `fedhh.accounting.dp_event`; neighbors are swaps,
+        A ``dp_accounting.DpEvent``, see `fedhh.accounting.dp_event`; neighbors are replace-one,
         ``NeighboringRelation.REPLACE_ONE``.
 
         Args:

@@ -67,7 +67,7 @@ def privacy_line(result: RunResult) -> str:
     delta = result.privacy.best("item", "central").delta
     return (
         f"Privacy: epsilons hold before the run at delta {delta:g}, against readers of results, "
-        "where one item or one user is swapped; "
+        "where one item or one user is replaced; "
         f"{against_server(result.privacy, result.protocol.plan)}"
     )
 

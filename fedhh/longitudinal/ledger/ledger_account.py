@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedhh.accounting.bounds.composition import basic_composition
-from fedhh.accounting.guarantees import SWAP, VALUE_SWAP, NotApplicable
+from fedhh.accounting.guarantees import REPLACE_ONE, REPLACE_VALUE, NotApplicable
 from fedhh.longitudinal.ledger.ledger import Ledger
 from fedhh.longitudinal.ledger.macos import HOUR, loss_by_day, most_within, records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS, INITIALLY_ANNOUNCED
@@ -102,7 +102,7 @@ class LedgerAccount:
     def neighboring(self) -> str:
         """The neighboring relation; the weakest, where use cases differ."""
         named = {each.neighboring for each in self.report.together.guarantees}
-        return VALUE_SWAP if VALUE_SWAP in named else SWAP
+        return REPLACE_VALUE if REPLACE_VALUE in named else REPLACE_ONE
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def account_ledger(
 ) -> LedgerAccount:
     """Return what a device loses at most under caps, whatever happens: local privacy.
 
-    Neighbors are swaps of a record, an event, a day, any 24 hours or all days; sums of epsilons
+    Neighbors replace a record, an event, a day, any 24 hours or all days; sums of epsilons
     hold at delta 0. Each guarantee names its theorem.
 
     Args:

@@ -10,8 +10,8 @@ import numpy as np
 
 from fedhh.accounting.bounds.composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import (
-    SWAP,
-    VALUE_SWAP,
+    REPLACE_ONE,
+    REPLACE_VALUE,
     Guarantee,
     PrivacyReport,
     Unit,
@@ -28,7 +28,7 @@ _MOST_RECORDS = 10**9
 """Of a use case in all days."""
 _NOTES = (
     "Local: against whoever reads the records and knows which device sent them.",
-    "Neighbors are swaps: of one record, of all records of one event, of all that a device sends "
+    "Neighbors replace one record, of all records of one event, of all that a device sends "
     "in one day, in any 24 hours, or in all. How many records are sent when, and of which use "
     "case, is not hidden.",
     "A day is one of sending: records of one day's events that wait may be sent on several days.",
@@ -157,7 +157,7 @@ def guarantees(
         theorem=used[0].theorem if single else BASIC,
         assumptions=_assumptions(charges, counts, by_value=by_value),
         smallest_cohort=1,
-        neighboring=VALUE_SWAP if by_value else SWAP,
+        neighboring=REPLACE_VALUE if by_value else REPLACE_ONE,
         realised=realised,
     )
     if single or not used:

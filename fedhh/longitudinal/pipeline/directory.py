@@ -44,8 +44,8 @@ UNIT = (
 )
 CENTRAL = (
     "central epsilons are of one day's batch of one use case, which the ingestor permutes: item "
-    "level, swap neighbors, Feldman, McMillan, Talwar (2021), Theorem 3.1, at the delta above, for "
-    "readers of what is computed from the batch; over several days they compose"
+    "level, replace-one neighbors, Feldman, McMillan, Talwar (2021), Theorem 3.1, at the delta "
+    "above, for readers of what is computed from the batch; over several days they compose"
 )
 
 

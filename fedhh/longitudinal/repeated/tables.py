@@ -180,7 +180,7 @@ def classes_table(outcome: Outcome, words: pd.DataFrame) -> pd.DataFrame:
 
 
 def losses_table(outcome: Outcome) -> pd.DataFrame:
-    """Return one row for each arm: what a device loses, local, at user level, neighbors are swaps.
+    """Return one row for each arm: what a device loses, local, of a user under replace-one.
 
     Columns:
         protocol: Label of the protocol.

@@ -49,7 +49,7 @@ def test_the_chosen_local_epsilon_gives_the_target_and_no_more(name: str, unit: 
     assert set(chosen_settings(protocol, found)) == {"local_epsilon"}
     central = stated(found, unit)
     assert 0.8 * (1 - 2e-3) <= epsilon_of(central) <= 0.8
-    assert (central.delta, central.neighboring) == (DELTA, "swap")
+    assert (central.delta, central.neighboring) == (DELTA, "replace-one")
     # Amplification is used: the local epsilon of a contribution is larger.
     assert found.local_epsilon > 0.8
 
@@ -127,7 +127,7 @@ def test_a_trusted_aggregator_has_the_target_and_no_more(name: str, unit: str):
     found = at_central_epsilon(protocol, CLIENTS, unit=unit, epsilon=0.8, delta=DELTA)
     central = stated(found, unit)
     assert 0.8 * (1 - 2e-3) <= epsilon_of(central) <= 0.8
-    assert (central.delta, central.neighboring) == (DELTA, "swap")
+    assert (central.delta, central.neighboring) == (DELTA, "replace-one")
     if unit == "user":
         assert chosen_settings(protocol, found) == {"central_epsilon": 0.8, "delta": DELTA}
     # Where noise hides an item of many better than a user, the user's epsilon is larger.

@@ -257,7 +257,7 @@ def test_a_saved_result_states_every_guarantee_in_full():
     for each in guarantees:
         assert each.keys() >= FIELDS
         assert each["unit"] in {"item", "user"}
-        assert each["neighboring"] == "swap"
+        assert each["neighboring"] == "replace-one"
         assert each["delta"] == (0.0 if each["trust"] == "local" else 1e-7)
         assert each["epsilon"] is not None or each["reason"]
         assert each["theorem"]

@@ -139,7 +139,7 @@ def test_the_comparison_says_what_is_equal(done):
     table = comparison_table(*results.read_results(directory))
     labels = [row[1] for row in table.rows]
     assert {"local epsilon, chosen", "delta"} <= set(labels)
-    assert "neighbors swap one item" in table.note
+    assert "neighbors replace one item" in table.note
     assert "at most 1 or 4 at delta 1e-06" in table.note
     ordinary = {"protocols": {"LDP": {}, "twice": {"passes": 2}}, "axes": {}}
     frame = run_sweep(plan_of(ordinary), directory.parent / "ordinary", workers=0)
