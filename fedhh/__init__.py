@@ -36,48 +36,61 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fedhh.version import __version__
+from fedhh.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fedhh.adversary import Adversary
-    from fedhh.clients.populations.population import StoredPopulation
-    from fedhh.devices import Devices
-    from fedhh.experiments.config.client_file import load_population, population_from
-    from fedhh.experiments.config.population import synthetic_population
-    from fedhh.experiments.planner.planner import plan
-    from fedhh.experiments.report.notebook import plot, table
-    from fedhh.experiments.run.equal_privacy import at_central_epsilon
-    from fedhh.experiments.run.preflight import preflight
-    from fedhh.experiments.run.result import RunResult
-    from fedhh.experiments.run.run import rounds, simulate
-    from fedhh.experiments.study.source import run
-    from fedhh.experiments.sweep.objects import sweep_over
-    from fedhh.experiments.sweep.sweep import sweep
-    from fedhh.protocol import Heard
-    from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-    from fedhh.server.bitstogram import Bitstogram
-    from fedhh.server.blender import Blender
-    from fedhh.server.ldp_triehh import LdpTrieHH
-    from fedhh.server.ldpminer import LdpMiner
-    from fedhh.server.pem import Pem
-    from fedhh.server.rappor import Rappor
-    from fedhh.server.rappor_unknown import RapporUnknown
-    from fedhh.server.sample_and_threshold import SampleAndThreshold
-    from fedhh.server.secagg_triehh import SecAggTrieHH
-    from fedhh.server.sfp import Sfp
-    from fedhh.server.svim import Svim
-    from fedhh.server.svsm import Svsm
-    from fedhh.server.tee_histogram import TeeHistogram
-    from fedhh.server.treehist import TreeHist
-    from fedhh.server.triehh import TrieHH
-    from fedhh.server.two_servers import TwoServers
-    from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
-    from fedhh.validation import InputError
-    from fedhh.words.alphabet import Alphabet
-    from fedhh.words.candidates import Candidates
+    from fedhh.adversary import Adversary as Adversary
+    from fedhh.clients.populations.population import StoredPopulation as StoredPopulation
+    from fedhh.devices import Devices as Devices
+    from fedhh.experiments.config.client_file import (
+        load_population as load_population,
+    )
+    from fedhh.experiments.config.client_file import (
+        population_from as population_from,
+    )
+    from fedhh.experiments.config.population import synthetic_population as synthetic_population
+    from fedhh.experiments.planner.planner import plan as plan
+    from fedhh.experiments.report.notebook import plot as plot
+    from fedhh.experiments.report.notebook import table as table
+    from fedhh.experiments.run.equal_privacy import at_central_epsilon as at_central_epsilon
+    from fedhh.experiments.run.preflight import preflight as preflight
+    from fedhh.experiments.run.result import RunResult as RunResult
+    from fedhh.experiments.run.run import rounds as rounds
+    from fedhh.experiments.run.run import simulate as simulate
+    from fedhh.experiments.study.source import run as run
+    from fedhh.experiments.sweep.objects import sweep_over as sweep_over
+    from fedhh.experiments.sweep.sweep import sweep as sweep
+    from fedhh.protocol import Heard as Heard
+    from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH as AdaptiveTrieHH
+    from fedhh.server.bitstogram import Bitstogram as Bitstogram
+    from fedhh.server.blender import Blender as Blender
+    from fedhh.server.ldp_triehh import LdpTrieHH as LdpTrieHH
+    from fedhh.server.ldpminer import LdpMiner as LdpMiner
+    from fedhh.server.pem import Pem as Pem
+    from fedhh.server.rappor import Rappor as Rappor
+    from fedhh.server.rappor_unknown import RapporUnknown as RapporUnknown
+    from fedhh.server.sample_and_threshold import SampleAndThreshold as SampleAndThreshold
+    from fedhh.server.secagg_triehh import SecAggTrieHH as SecAggTrieHH
+    from fedhh.server.sfp import Sfp as Sfp
+    from fedhh.server.svim import Svim as Svim
+    from fedhh.server.svsm import Svsm as Svsm
+    from fedhh.server.tee_histogram import TeeHistogram as TeeHistogram
+    from fedhh.server.treehist import TreeHist as TreeHist
+    from fedhh.server.triehh import TrieHH as TrieHH
+    from fedhh.server.two_servers import TwoServers as TwoServers
+    from fedhh.server.weighted_gaussian import (
+        DpSips as DpSips,
+    )
+    from fedhh.server.weighted_gaussian import (
+        WeightedGaussianSelection as WeightedGaussianSelection,
+    )
+    from fedhh.validation import InputError as InputError
+    from fedhh.words.alphabet import Alphabet as Alphabet
+    from fedhh.words.candidates import Candidates as Candidates
 
 # Names are imported when they are first used: `import fedhh` and `fedhh --help` stay quick.
 _HOMES = {
+    "__version__": "fedhh.version",
     "Adversary": "fedhh.adversary",
     "AdaptiveTrieHH": "fedhh.server.adaptive.adaptive_triehh",
     "Alphabet": "fedhh.words.alphabet",
@@ -120,49 +133,7 @@ _HOMES = {
     "table": "fedhh.experiments.report.notebook",
 }
 
-__all__ = [
-    "AdaptiveTrieHH",
-    "Adversary",
-    "Alphabet",
-    "Bitstogram",
-    "Blender",
-    "Candidates",
-    "Devices",
-    "DpSips",
-    "Heard",
-    "InputError",
-    "LdpMiner",
-    "LdpTrieHH",
-    "Pem",
-    "Rappor",
-    "RapporUnknown",
-    "RunResult",
-    "SampleAndThreshold",
-    "SecAggTrieHH",
-    "Sfp",
-    "StoredPopulation",
-    "Svim",
-    "Svsm",
-    "TeeHistogram",
-    "TreeHist",
-    "TrieHH",
-    "TwoServers",
-    "WeightedGaussianSelection",
-    "__version__",
-    "at_central_epsilon",
-    "load_population",
-    "plan",
-    "plot",
-    "population_from",
-    "preflight",
-    "rounds",
-    "run",
-    "simulate",
-    "sweep",
-    "sweep_over",
-    "synthetic_population",
-    "table",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -172,4 +143,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_HOMES)

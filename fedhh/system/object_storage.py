@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
-import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -26,26 +24,8 @@ if TYPE_CHECKING:
 # Of a path, one of the slashes is lost; a single letter is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?!/)(.+)", re.ASCII | re.DOTALL)
 _SECRET = re.compile(r"[a-z0-9+.-]+://[^/@?]*:[^/@?]*@")
-_AT_ONCE = 2**24
 _RETRIED_SECONDS = 30
 """How long Google's storage is asked again; Arrow does so for many minutes otherwise."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemoteFile:
-    """A file in object storage.
-
-    Attributes:
-        path: In its file system.
-        name: Below the address, with slashes; empty where the address is the file's.
-        bytes: Its size.
-        changed: When it was last written, in nanoseconds; -1 if that is not known.
-    """
-
-    path: str
-    name: str
-    bytes: int
-    changed: int
 
 
 def as_address(source: str | Path) -> str | None:
@@ -69,18 +49,13 @@ def place_of(address: str) -> str:
     return address.partition("?")[0]
 
 
-def remote_files(address: str) -> list[RemoteFile]:
-    """Return the files below an address, by name, or the one that it is.
+def remote_files(address: str) -> list[str]:
+    """Return the names of the files below an address, with slashes; empty for a file's own address.
 
     Raises:
         InputError: It cannot be reached, or nothing is there.
     """
-    with _reached(address):
-        system, root = _system(address)
-        found = _listed(system, root)
-    if not found:
-        raise InputError(f"Expected files at {shown(address)}, found none; check the address.")
-    return found
+    return [name for name, _, _ in _listed(address)]
 
 
 def local_copy(address: str) -> Path:
@@ -91,17 +66,17 @@ def local_copy(address: str) -> Path:
     Raises:
         InputError: As `remote_files`, or it cannot be written.
     """
-    files = remote_files(address)
+    files = _listed(address)
     digest = hashlib.sha256(repr((address, files)).encode()).hexdigest()[:32]
     folder = cache_directory() / "copies" / digest
-    # A file's own name is empty below its address.
-    there = folder / PurePosixPath(files[0].path.removesuffix(files[0].name)).name
+    there = folder / PurePosixPath(place_of(address)).name
     if there.exists():
         return there
     try:
         with whole_directory(folder) as unfinished:
-            for file in files:
-                _copy(address, file, unfinished / there.name / file.name)
+            if files[0][0]:
+                (unfinished / there.name).mkdir()
+            _copy(address, "", unfinished / there.name)
     except OSError as error:
         # Another process may have been quicker.
         if not there.exists():
@@ -113,45 +88,40 @@ def local_copy(address: str) -> Path:
 
 
 @contextmanager
-def temporary_copy(address: str, file: RemoteFile, folder: Path) -> Iterator[Path]:
+def temporary_copy(address: str, name: str, folder: Path) -> Iterator[Path]:
     """Yield a copy of a file below an address, in a folder, as long as it is read."""
-    place = folder / secrets.token_hex(8)
-    copy = place / PurePosixPath(file.path).name
-    try:
-        _copy(address, file, copy)
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder, ignore_cleanup_errors=True) as place:
+        copy = Path(place) / PurePosixPath(name or place_of(address)).name
+        _copy(address, name, copy)
         yield copy
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
-def _copy(address: str, file: RemoteFile, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("wb") as copy, _reached(address):
-        system, _ = _system(address)
-        with system.open_input_stream(file.path) as stream:
-            shutil.copyfileobj(stream, copy, _AT_ONCE)
-
-
-def _listed(system: pafs.FileSystem, root: str) -> list[RemoteFile]:
+def _copy(address: str, name: str, place: Path) -> None:
     import pyarrow.fs as pafs
 
-    at = system.get_file_info(root)
-    if at.type == pafs.FileType.NotFound:
-        return []
-    if at.type == pafs.FileType.File:
-        return [_remote(at, "")]
-    below = system.get_file_info(pafs.FileSelector(root, recursive=True))
-    found = [
-        _remote(info, info.path.removeprefix(root.rstrip("/") + "/"))
-        for info in below
+    with _reached(address):
+        system, root = _system(address)
+        source = f"{root}/{name}" if name else root
+        pafs.copy_files(source, str(place.absolute()), source_filesystem=system)
+
+
+def _listed(address: str) -> list[tuple[str, int, int | None]]:
+    """Return the names, sizes and times of the files below an address, by name."""
+    import pyarrow.fs as pafs
+
+    with _reached(address):
+        system, root = _system(address)
+        found = [system.get_file_info(root)]
+        if found[0].type == pafs.FileType.Directory:
+            found = system.get_file_info(pafs.FileSelector(root, recursive=True))
+    files = sorted(
+        (info.path.removeprefix(root).lstrip("/"), info.size, info.mtime_ns)
+        for info in found
         if info.type == pafs.FileType.File
-    ]
-    return sorted(found, key=lambda file: file.name)
-
-
-def _remote(info: pafs.FileInfo, name: str) -> RemoteFile:
-    changed = -1 if info.mtime_ns is None else info.mtime_ns
-    return RemoteFile(path=info.path, name=name, bytes=info.size, changed=changed)
+    )
+    if not files:
+        raise InputError(f"Expected files at {shown(address)}, found none; check the address.")
+    return files
 
 
 def _system(address: str) -> tuple[pafs.FileSystem, str]:

@@ -23,7 +23,6 @@ from fedhh.clients.reading.rows import Rows, Texts
 from fedhh.clients.reading.tables import has_known_extension, kind_of
 from fedhh.system.files import is_there, whole_directory
 from fedhh.system.object_storage import (
-    RemoteFile,
     as_address,
     place_of,
     remote_files,
@@ -149,31 +148,32 @@ def prepare_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """A file to read: here, or below an address."""
+    """A file to read: here, or of a name below an address, see `remote_files`."""
 
     path: Path
     address: str = ""
-    remote: RemoteFile | None = None
+    name: str = ""
 
     def add_to(self, rows: Rows, out: Path) -> None:
-        if self.remote is None:
+        if not self.address:
             rows.add_file(self.path)
             return
-        with temporary_copy(self.address, self.remote, out.parent) as copy:
+        with temporary_copy(self.address, self.name, out.parent) as copy:
             try:
                 rows.add_file(copy)
             except InputError as error:
                 # What is wrong is where the user can find it.
-                there = f"{place_of(self.address)}/{self.remote.name}".rstrip("/")
+                there = f"{place_of(self.address)}/{self.name}".rstrip("/")
                 raise InputError(str(error).replace(str(copy), there)) from None
 
 
 def _files_of(source: str | Path) -> list[_File]:
     address = as_address(source)
     if address is not None:
-        remote = remote_files(address)
-        listed = [_File(path=Path(f.path), address=address, remote=f) for f in remote]
-        is_whole = len(remote) == 1 and not remote[0].name
+        names = remote_files(address)
+        place = Path(place_of(address))
+        listed = [_File(path=place / name, address=address, name=name) for name in names]
+        is_whole = names == [""]
     else:
         is_whole = not os.path.isdir(source)
         paths = [Path(source)] if is_whole else sorted(Path(source).rglob("*"))
