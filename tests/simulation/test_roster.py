@@ -212,7 +212,7 @@ def test_a_device_that_is_not_eligible_never_serves_and_overlaps_count_once():
     eligible = DEVICES.is_eligible(np.arange(6_000), seed=9).mean()
     assert 0.97 * eligible < share <= eligible
     alone = way.share_served(cohorts[:1])
-    assert alone == way.round(*cohorts[0]).num_answers / 6_000
+    assert alone == way.round(cohorts[0]).num_answers / 6_000
     assert alone == way.share_served([cohorts[0], cohorts[0]])
 
 
