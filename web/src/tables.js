@@ -40,7 +40,7 @@ export function privacy(run) {
   const others = claims.filter((claim) => !isFirst(claim));
   return section(
     `What ${shown(run.name)} can claim`,
-    "Each guarantee is against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by a swap. Epsilons, or k, are the smallest valid ones: before the run for all that its plan allows, and for what this run did. Below each stand its bound, theorem and assumptions.",
+    "Each guarantee is against one reader, for one unit of data: an item is one contribution, a user all of a client's. Neighboring data sets differ by one replacement. Epsilons, or k, are the smallest valid ones: before the run for all that its plan allows, and for what this run did. Below each stand its bound, theorem and assumptions.",
     claimTable(claims.filter(isFirst)),
     others.length
       ? el("details", {}, el("summary", {}, `${others.length} further bounds on the same, larger or of other theorems`), claimTable(others))
