@@ -74,13 +74,20 @@ def variance_of(name: str, counts: npt.NDArray[np.int64]) -> Floats:
     return oracle.variance(counts, int(counts.sum()))
 
 
+def counts_of(
+    oracle: FrequencyOracle, values: npt.NDArray[np.int64], *, rng: np.random.Generator
+) -> Floats:
+    """Return the estimated counts of all values, from fresh reports of some."""
+    support = oracle.support(oracle.aggregate(values=values, rng=rng))
+    return oracle.estimate(support, len(values))
+
+
 def ours(name: str, values: npt.NDArray[np.int64]) -> tuple[Floats, float, float]:
     """Return estimates by run, and microseconds per report: as reports, and straight to counts."""
     estimates = []
     for seed in range(RUNS):
         oracle = oracle_of(name, seed)
-        tally = oracle.aggregate(values=values, rng=np.random.default_rng(seed))
-        estimates.append(oracle.estimate(tally, len(values)))
+        estimates.append(counts_of(oracle, values, rng=np.random.default_rng(seed)))
     oracle = oracle_of(name)
     many = np.random.default_rng(0).choice(values, size=OUR_REPORTS)
     rng = np.random.default_rng(1)
@@ -88,7 +95,7 @@ def ours(name: str, values: npt.NDArray[np.int64]) -> tuple[Floats, float, float
     report_s, tally_s = medians(
         [
             lambda: oracle.privatize(few, rng=rng),
-            lambda: oracle.estimate(oracle.aggregate(values=many, rng=rng), len(many)),
+            lambda: counts_of(oracle, many, rng=rng),
         ]
     )
     return np.array(estimates), report_s / len(few) * 1e6, tally_s / len(many) * 1e6

@@ -141,13 +141,18 @@ class LocalHashing(Hashed):
         more = min(g, len(values) + 1) if sign <= 0 else 0
         others = random_subsets(g, more, num_functions, rng=rng)
         places = np.concatenate([cells, others], axis=1) + g * np.arange(num_functions)[:, None]
-        held = np.arange(places.shape[1]) < len(values)
-        unique, numbers = np.unique(places.ravel(), return_inverse=True)
-        loads = np.bincount(numbers, weights=np.tile(held, num_functions))
-        report = unique // (g * tries)
-        order = np.lexsort((rng.random(len(unique)), sign * loads, report))
-        best = unique[order[np.searchsorted(report, np.arange(count), side="right") - 1]]
-        return np.concatenate([functions[best // g], (best % g)[:, None]], axis=1)
+        if more:
+            unique, numbers = np.unique(places, return_inverse=True)
+            held = np.tile(np.arange(places.shape[1]) < len(values), num_functions)
+            loads = np.bincount(numbers.ravel(), weights=held)
+        else:
+            unique, loads = np.unique(places, return_counts=True)
+        first = np.searchsorted(unique, g * tries * np.arange(count))
+        # Chance decides between equals.
+        scores = sign * loads + rng.random(len(loads))
+        best = [first[i] + np.argmax(part) for i, part in enumerate(np.split(scores, first[1:]))]
+        chosen = unique[np.array(best, dtype=np.int64)]
+        return np.concatenate([functions[chosen // g], (chosen % g)[:, None]], axis=1)
 
     def best_report(self, values: npt.ArrayLike) -> Reports:
         return np.zeros((1, 4), dtype=np.int64)

@@ -169,8 +169,5 @@ class HadamardMarginals:
 
 
 def _parity(numbers: Ints) -> Ints:
-    """Return whether each number below 2**62 has an odd number of ones: 1, else 0."""
-    folded = numbers.copy()
-    for shift in (32, 16, 8, 4, 2, 1):
-        folded ^= folded >> shift
-    return folded & 1
+    """Return whether each number has an odd number of ones: 1, else 0."""
+    return np.asarray(np.bitwise_count(numbers) & 1, dtype=np.int64)
