@@ -13,7 +13,7 @@ of it; everything else may change in any release:
 * `fedhh.accounting`: what a run or a shuffle costs in privacy, without running it
 * `fedhh.longitudinal.ledger`: privacy loss of a device per day and over all days
 * `fedhh.accounting.dp_event`: plans and ledgers as events of dp-accounting
-* `fedhh.longitudinal.memoization`: answers drawn once, and what their observer learns
+* `fedhh.longitudinal.memoization`: bits drawn once, and what their observer learns
 * `fedhh.audit`: claims against samples, of reports, of devices over their days, of memoized answers
 * `fedhh.oracles`: local randomizers with their estimators
 * `fedhh.oracles.compare`: noise, size and work of all oracles, and which to use

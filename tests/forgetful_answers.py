@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 
@@ -32,4 +34,6 @@ class AlphaRedrawn(_Forgetful):
     """Draws the threshold of its rounding again every day."""
 
     def answer(self, state, values, *, rng):
-        return self._answer.answer(state.with_new_offsets(rng=rng), values, rng=rng)
+        return self._answer.answer(
+            replace(state, offsets=rng.random(state.num_devices)), values, rng=rng
+        )

@@ -23,8 +23,7 @@ from fedhh.audit.audit import Finding, audit
 from fedhh.audit.caps import CapReplay, replay_cap
 from fedhh.audit.claim import Answers, Claim, Floats
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.longitudinal.memoization.bits import MemoizedBits
-from fedhh.longitudinal.memoization.daily import DailyAnswer, as_histories
+from fedhh.longitudinal.memoization.bits import MemoizedBits, as_histories
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 
 if TYPE_CHECKING:
@@ -307,22 +306,17 @@ def log_ratio(first: Floats, second: Floats) -> Floats:
     return np.round(np.clip(ratio, -1e6, 1e6), 9)
 
 
-def stated_bits(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike) -> Answers:
+def stated_bits(answer: MemoizedBits, first: npt.ArrayLike, second: npt.ArrayLike) -> Answers:
     """Return what is stated of all reports of two histories of ``(days,)`` values, one a day.
 
     Permanent responses made of bits state more than their epsilon: so many independent bits, each
     of so much. Epsilon alone would allow the worst that has that epsilon.
 
     Raises:
-        InputError: Histories of different length, or nothing is stated: the answer is not
-            memoized, or what it memoizes need not repeat and differ on the same days.
+        InputError: Histories of different length, or nothing is stated: what is memoized need not
+            repeat and differ on the same days.
     """
     epsilon = answer.epsilon_of_histories(first, second)
-    if not np.isfinite(answer.epsilon_forever):
-        raise InputError(
-            f"Expected a memoized answer, which states what all its reports give away, got "
-            f"{type(answer).__name__}."
-        )
     if not np.isfinite(epsilon):
         raise InputError(
             "Expected two histories whose values repeat and differ on the same days once they are "
@@ -330,8 +324,8 @@ def stated_bits(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike
             "of them."
         )
     whole, times = (epsilon or answer.epsilon_forever), int(epsilon > 0)
-    if isinstance(answer, MemoizedBits) and epsilon:
-        of_bits = {round(each.epsilon, 12) for each in answer.farthest} - {0.0}
+    if epsilon:
+        of_bits = {round(each.epsilon, 12) for each in answer.pairs} - {0.0}
         if len(of_bits) == 1:
             # Rounded to 12 digits for the comparison only: the whole is shared out exactly.
             times = round(epsilon / of_bits.pop())
@@ -340,7 +334,7 @@ def stated_bits(answer: DailyAnswer, first: npt.ArrayLike, second: npt.ArrayLike
 
 
 def audit_answer(
-    answer: DailyAnswer,
+    answer: MemoizedBits,
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
@@ -380,7 +374,7 @@ def audit_answer(
 
 
 def _remembered(
-    answer: DailyAnswer,
+    answer: MemoizedBits,
     histories: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     held: int,
     num_devices: int,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from fedhh.audit.sources import audit_oracle, messages_to_sample
 from fedhh.longitudinal.ledger import Rules, rules_of_configuration
 from fedhh.longitudinal.ledger.macos import records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
-from fedhh.longitudinal.memoization import DailyAnswer, MemoizedRappor, make_answer
+from fedhh.longitudinal.memoization import MemoizedBits, make_answer
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.random import Stream, generator
 from fedhh.validation import (
@@ -39,6 +38,7 @@ from fedhh.validation import (
 
 _LONGEST = 1_000
 _EVENTS = 10
+_CANDIDATES = 64
 _MOST_RECORDS = 10**8
 _LEVELS: tuple[Level, ...] = ("day", "user")
 
@@ -237,7 +237,7 @@ def audit_memo(
     _check(num_days, confidence, seed)
     require_at_least(FEWEST_DEVICES, devices=num_devices)
     made = make_answer(answer, local_epsilon=local_epsilon, **settings)
-    if not math.isfinite(made.epsilon_forever):
+    if not isinstance(made, MemoizedBits):
         raise InputError(
             "Expected a memoized answer, which states what all its reports give away, got "
             f"{answer}."
@@ -326,11 +326,11 @@ def _check(num_days: int, confidence: float = 0.5, seed: int = 0) -> None:
         raise InputError(f"Expected days <= {_LONGEST}, got days={num_days}.")
 
 
-def _pair(answer: DailyAnswer) -> tuple[float, float]:
+def _pair(answer: MemoizedBits) -> tuple[float, float]:
     """Return two values that are the easiest to distinguish, or nearly so."""
-    if not isinstance(answer, MemoizedRappor):
+    if answer.step is not None or answer.most < _CANDIDATES:
         return 0, 1
-    # Values that share bits of a filter are harder to distinguish.
-    candidates = np.arange(64)
-    filters = answer.filters.filters(np.zeros(len(candidates), dtype=np.int64), candidates)
-    return 0, int((filters & filters[0]).sum(axis=1).argmin())
+    # Values whose permanent bits are as likely are harder to distinguish: filters share bits.
+    public = answer.draw_public(1, np.random.default_rng(0))
+    chances = [answer.chances(public, np.array([value])) for value in range(_CANDIDATES)]
+    return 0, int(np.argmax([np.abs(each - chances[0]).sum() for each in chances]))

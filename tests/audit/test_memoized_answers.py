@@ -6,26 +6,21 @@ import numpy as np
 import pytest
 
 from fedhh.audit import EpsilonDelta, audit_answer, stated_bits
-from fedhh.longitudinal.memoization import (
-    FreshAnswer,
-    MemoizedDBitFlip,
-    MemoizedOneBitMean,
-    MemoizedRappor,
-    OwnBits,
-)
-from fedhh.oracles import GeneralizedRandomizedResponse
+from fedhh.longitudinal.memoization import dbitflip, one_bit_mean, rappor
 from fedhh.oracles.bloom import BitResponse
 from fedhh.validation import InputError
 from tests.forgetful_answers import AlphaRedrawn, RedrawnAfterAChange
+from tests.longitudinal.memoized_histories import OwnBits
 from tests.thinned import thinned
 
 SURE = 1 - 1e-6
 
-RAPPOR = MemoizedRappor(filters=OwnBits(num_bits=4), response=BitResponse(f=0.5, p=0.25, q=0.75))
-ONE_BIT_MEAN = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=1)
-PERTURBED = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=0.2)
-D_BIT_FLIP = MemoizedDBitFlip(epsilon=2.0, num_buckets=4, num_drawn=4)
+RAPPOR = rappor(OwnBits(num_bits=4), BitResponse(f=0.5, p=0.25, q=0.75))
+ONE_BIT_MEAN = one_bit_mean(epsilon=1.0, maximum=10.0, num_steps=1)
+PERTURBED = one_bit_mean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=0.2)
+D_BIT_FLIP = dbitflip(epsilon=2.0, num_buckets=4, num_drawn=4)
 ANSWERS = [(RAPPOR, 0, 1), (ONE_BIT_MEAN, 0.0, 10.0), (PERTURBED, 0.0, 10.0), (D_BIT_FLIP, 0, 1)]
+NAMES = ["rappor", "one-bit-mean", "perturbed", "dbitflip"]
 
 
 def histories(pair, days, *, back_and_forth):
@@ -48,7 +43,7 @@ def audited(answer, first, second, *, num_devices=2000, seed=1, **options):
 
 
 @pytest.mark.parametrize("back_and_forth", thinned([False, True]))
-@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS, ids=NAMES)
 def test_kept_responses_pass_and_redrawn_ones_are_detected(answer, low, high, back_and_forth):
     first, second = histories((low, high), 20, back_and_forth=back_and_forth)
     stated = stated_bits(answer, first, second)
@@ -93,7 +88,7 @@ def test_what_one_day_gives_away_is_found_of_few_devices_and_seldom_exceeded():
 
 
 @pytest.mark.slow("::test_rappors_response_redrawn_after_a_change_is_detected_only_by_changing")
-@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("answer", "low", "high"), ANSWERS[:2], ids=NAMES[:2])
 def test_responses_that_a_change_and_back_redraws_are_detected_only_by_changing(answer, low, high):
     for back_and_forth in (False, True):
         first, second = histories((low, high), 40, back_and_forth=back_and_forth)
@@ -147,9 +142,7 @@ def test_that_a_value_changed_is_not_hidden_by_memoization():
 
 
 def test_what_cannot_be_audited_is_named():
-    fresh = FreshAnswer(oracle=GeneralizedRandomizedResponse(epsilon=1.0, domain_size=2))
-    with pytest.raises(InputError, match="Expected a memoized answer"):
-        audited(fresh, [0, 0], [1, 1])
-    assert not audited(fresh, [0], [1], stated=EpsilonDelta(epsilon=1.0)).refuted
     with pytest.raises(InputError, match="two histories of one length"):
         audited(RAPPOR, [0, 0], [1])
+    with pytest.raises(InputError, match="num_samples >= 4"):
+        audited(RAPPOR, [0], [1], num_devices=3)

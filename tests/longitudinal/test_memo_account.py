@@ -6,8 +6,7 @@ import pytest
 
 from fedhh.longitudinal.memoization import (
     ANSWERS,
-    FreshAnswer,
-    MemoizedRappor,
+    MemoizedBits,
     account_memo,
     make_answer,
 )
@@ -29,8 +28,8 @@ def test_every_answer_is_accounted_by_its_name(name):
 def test_a_device_is_looked_for_in_its_crowd():
     found = account_memo("one-bit-mean", local_epsilon=8.0, days=3, crowd=5, seed=3)
     assert found.found.by_chance == 0.2
-    assert 0 < found.response_changes < 1
-    assert account_memo("fresh", local_epsilon=1.0, days=1).response_changes is None
+    assert 0 < found.change_shows < 1
+    assert account_memo("fresh", local_epsilon=1.0, days=1).change_shows is None
 
 
 @pytest.mark.slow("::test_a_device_is_looked_for_in_its_crowd")
@@ -38,15 +37,16 @@ def test_a_device_is_found_again_by_its_memory():
     found = account_memo("rappor", local_epsilon=8.0, days=10, crowd=5, bits=16, seed=3)
     assert found.title == "rappor (bits 16, hashes 2, p 0.5, q 0.75)"
     assert found.found.by_chance == 0.2 < found.found.lower
-    assert 0 < found.response_changes < 1
-    assert account_memo("fresh", local_epsilon=1.0, days=1).response_changes is None
+    assert 0 < found.change_shows < 1
+    assert account_memo("fresh", local_epsilon=1.0, days=1).change_shows is None
 
 
 def test_answers_are_made_by_name():
-    assert isinstance(make_answer("rappor", local_epsilon=1.0, hashes=1), MemoizedRappor)
+    made = make_answer("rappor", local_epsilon=1.0, hashes=1)
+    assert isinstance(made, MemoizedBits)
+    assert made.epsilon_forever == pytest.approx(1.0)
     fresh = make_answer("fresh", local_epsilon=1.0, oracle="oue", domain_size=7)
-    assert isinstance(fresh, FreshAnswer)
-    assert fresh.oracle.domain_size == 7
+    assert (fresh.epsilon, fresh.domain_size) == (1.0, 7)
 
 
 @every(

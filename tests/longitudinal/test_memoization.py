@@ -9,20 +9,22 @@ import pytest
 from scipy import stats
 
 from fedhh.longitudinal.memoization import (
-    FreshAnswer,
-    MemoizedDBitFlip,
-    MemoizedOneBitMean,
-    MemoizedRappor,
-    OwnBits,
+    dbitflip,
+    error_of_mean,
+    estimate_buckets,
+    estimate_mean,
+    one_bit_mean,
+    rappor,
 )
-from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters
 from fedhh.testing.statistics import ALPHA, follows_distribution, rows
 from fedhh.validation import InputError
 from tests.every import every
 from tests.longitudinal.memoized_histories import (
     PAPER,
+    SETTINGS,
     TINY,
+    OwnBits,
     all_reports,
     distribution_of,
     publics_of,
@@ -33,25 +35,27 @@ from tests.thinned import thinned
 SUBMITTED = pytest.mark.parametrize("name", TINY)
 
 
-def permanent_chances(answer, key, public):
+def permanent_chances(name, key, public):
     """Return the chances of a permanent 1, written down again from the papers."""
-    e = math.exp(getattr(answer, "epsilon", 0.0))
-    if isinstance(answer, MemoizedOneBitMean):
-        point = key * answer.maximum / answer.num_steps
-        return [1 / (e + 1) + point / answer.maximum * (e - 1) / (e + 1)]
-    if isinstance(answer, MemoizedDBitFlip):
+    kind, settings = SETTINGS[name]
+    e = math.exp(settings.get("epsilon", 0.0))
+    if kind is one_bit_mean:
+        point = key * settings["maximum"] / settings["num_steps"]
+        return [1 / (e + 1) + point / settings["maximum"] * (e - 1) / (e + 1)]
+    if kind is dbitflip:
         h = math.sqrt(e)
         return [h / (h + 1) if each == key else 1 / (h + 1) for each in public[0]]
-    held = answer.filters.filters(public[0], np.array([key]))[0]
-    f = answer.response.f
+    held = settings["filters"].filters(public[0], np.array([key]))[0]
+    f = settings["response"].f
     return [1 - f / 2 if bit else f / 2 for bit in held]
 
 
-def roundings(answer, values):
+def roundings(name, values):
     """Return (weight, what each value is rounded to): alpha on a grid finer than the values'."""
-    if not answer.rounds:
+    kind, settings = SETTINGS[name]
+    if kind is not one_bit_mean:
         return [(1.0, list(values))]
-    step, parts = answer.step, 8
+    step, parts = settings["maximum"] / settings["num_steps"], 8
     found = []
     for alpha in (np.arange(parts) + 0.5) * step / parts:
         points = [math.floor(x / step) for x in values]
@@ -62,16 +66,14 @@ def roundings(answer, values):
     return found
 
 
-def slow_distribution(answer, values, public, reports):
+def slow_distribution(name, values, public, reports):
     """Return the probability of one sequence of reports: all alphas, all permanent responses."""
-    total = 0.0
-    for chance_of_alpha, points in roundings(answer, values):
-        weight, keys = chance_of_alpha, points
-        if getattr(answer, "only_drawn", False):
-            keys = [point if point in public[0] else -1 for point in points]
+    answer, total = TINY[name], 0.0
+    for chance_of_alpha, keys in roundings(name, values):
+        weight = chance_of_alpha
         for bit in range(answer.num_bits):
             distinct = sorted(set(keys))
-            chance = {key: permanent_chances(answer, key, public)[bit] for key in distinct}
+            chance = {key: permanent_chances(name, key, public)[bit] for key in distinct}
             of_bit = 0.0
             for kept in itertools.product((0, 1), repeat=len(distinct)):
                 held = dict(zip(distinct, kept, strict=True))
@@ -88,14 +90,14 @@ def slow_distribution(answer, values, public, reports):
 @SUBMITTED
 def test_the_distribution_of_whole_sequences_is_that_of_the_papers(name):
     answer = TINY[name]
-    values = values_of(answer)
+    values = values_of(name)
     for history in ([values[0], values[1], values[0]], [values[-1], values[-1]], values[-2:]):
-        for public in publics_of(answer)[:2]:
+        for public in publics_of(name)[:2]:
             space, logs = distribution_of(answer, history, public)
             found = np.exp(logs)
             assert found.sum() == pytest.approx(1)
             some = range(0, len(space), max(1, len(space) // 12))
-            expected = [slow_distribution(answer, history, public, space[row]) for row in some]
+            expected = [slow_distribution(name, history, public, space[row]) for row in some]
             assert found[list(some)] == pytest.approx(expected)
 
 
@@ -104,8 +106,8 @@ def test_the_distribution_of_whole_sequences_is_that_of_the_papers(name):
 def test_epsilon_after_some_days_is_attained_exactly(name, days):
     answer = TINY[name]
     worst = 0.0
-    for public in publics_of(answer):
-        logs = [distribution_of(answer, [value] * days, public)[1] for value in values_of(answer)]
+    for public in publics_of(name):
+        logs = [distribution_of(answer, [value] * days, public)[1] for value in values_of(name)]
         for first, second in itertools.permutations(logs, 2):
             possible = first > -math.inf
             assert (second[possible] > -math.inf).all()
@@ -124,10 +126,7 @@ def test_epsilon_rises_to_its_limit_and_no_further(name):
 
 
 def test_the_numbers_of_the_rappor_paper():
-    answer = MemoizedRappor(
-        filters=BloomFilters(num_bits=128, num_hashes=2, num_cohorts=8, hash_seed=0),
-        response=PAPER,
-    )
+    answer = rappor(BloomFilters(num_bits=128, num_hashes=2, num_cohorts=8, hash_seed=0), PAPER)
     assert answer.epsilon_first == pytest.approx(1.0743, abs=5e-5)
     assert answer.epsilon_first == pytest.approx(PAPER.epsilon_of_one_report(2))
     assert answer.epsilon_forever == pytest.approx(4.394, abs=5e-4)
@@ -142,7 +141,7 @@ def test_the_second_answer_is_made_from_the_first(name):
     answer = TINY[name]
     n = 500
     state = answer.begin(n, rng=np.random.default_rng(1))
-    values = np.random.default_rng(2).choice(values_of(answer), n)
+    values = np.random.default_rng(2).choice(values_of(name), n)
     kept = answer.permanent(state, values)
     assert (answer.permanent(state, values) == kept).all()
     answer.answer(state, values[::-1].copy(), rng=np.random.default_rng(3))
@@ -174,18 +173,16 @@ def simulated(answer, states, history, *, seed):
             ("basic-rappor", 2, "with_new_keys"),
             ("one-bit-mean-gamma", 2, "with_new_keys"),
             ("dbitflip-gamma", 2, "with_new_keys"),
-            ("dbitflip-numbers", 2, "with_new_keys"),
             ("one-bit-mean", 3, "with_new_offsets"),
-            ("dbitflip-numbers", 3, "with_new_offsets"),
         ]
     ),
 )
 def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(name, days, redraw):
     answer = TINY[name]
     n, rng = 25_000, np.random.default_rng(7)
-    public = publics_of(answer)[0]
+    public = publics_of(name)[0]
     state = replace(answer.begin(n, rng=rng), public=np.repeat(public, n, axis=0))
-    values = values_of(answer)
+    values = values_of(name)
     # Alpha drawn again shows only in numbers that are between grid points.
     same = [3.0 if redraw == "with_new_offsets" else values[-1]] * days
     for history in (same, [*values[:2], *values[:1]][:days]):
@@ -195,14 +192,19 @@ def test_simulated_reports_follow_the_distribution_and_redrawn_states_do_not(nam
             rows(simulated(answer, [state] * days, history, seed=8)), distribution
         )
         if history is same:
-            redrawn = [getattr(state, redraw)(rng=rng) for _ in history]
+            redrawn = [
+                state.with_new_keys(rng=rng)
+                if redraw == "with_new_keys"
+                else replace(state, offsets=rng.random(n))
+                for _ in history
+            ]
             assert not follows_distribution(
                 rows(simulated(answer, redrawn, history, seed=9)), distribution
             )
 
 
 def test_permanent_responses_of_different_values_are_independent():
-    answer = MemoizedRappor(filters=OwnBits(num_bits=2), response=BitResponse(f=0.5))
+    answer = rappor(OwnBits(num_bits=2), BitResponse(f=0.5))
     n = 60_000
     state = answer.begin(n, rng=np.random.default_rng(15))
     kept = [answer.permanent(state, np.full(n, value)) for value in (0, 1, NOTHING)]
@@ -216,26 +218,29 @@ def test_permanent_responses_of_different_values_are_independent():
     assert not follows_distribution(rows(pairs[:, [0, 1, 0, 1, 4, 5]]), distribution)
 
 
+def own(name, *wanted):
+    """Those of an answer's settings that an estimate takes."""
+    return {key: each for key, each in SETTINGS[name][1].items() if key in wanted}
+
+
 @every("name", ["one-bit-mean", "one-bit-mean-gamma"])
 @every("value", [0.0, 0.3, 1.0, 2.5, 3.9, 4.0])
-def test_one_bit_mean_is_unbiased_with_its_variance(name, value):
-    answer = TINY[name]
-    space, logs = distribution_of(answer, [value], publics_of(answer)[0])
-    estimates = np.array([float(answer.estimate(report, np.empty((1, 0)))) for report in space])
-    mean = np.exp(logs) @ estimates
-    assert mean == pytest.approx(value)
-    assert np.exp(logs) @ estimates**2 - mean**2 == pytest.approx(answer.variance([value]))
+def test_one_bit_mean_is_unbiased(name, value):
+    space, logs = distribution_of(TINY[name], [value], publics_of(name)[0])
+    settings = own(name, "epsilon", "maximum", "gamma")
+    estimates = [estimate_mean(report, **settings) for report in space]
+    assert np.exp(logs) @ estimates == pytest.approx(value)
 
 
 def test_alpha_points_are_right_in_the_mean_for_each_device_for_good():
-    answer = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=4)
+    answer = one_bit_mean(epsilon=1.0, maximum=10.0, num_steps=4)
     values = np.random.default_rng(16).uniform(0, 10, 200)
-    below, threshold = answer.thresholds(values)
+    below, threshold = answer.rounded(values)
     expected = (below + (1 - threshold)) * answer.step
     assert expected == pytest.approx(values)
     # The paper's rule for whole numbers: up where x + alpha reaches the next point.
-    whole = MemoizedOneBitMean(epsilon=1.0, maximum=12.0, num_steps=3)
-    below, threshold = whole.thresholds(np.arange(13))
+    whole = one_bit_mean(epsilon=1.0, maximum=12.0, num_steps=3)
+    below, threshold = whole.rounded(np.arange(13))
     for alpha in range(4):
         paper = [4 * (x // 4) if x + alpha < 4 * (x // 4 + 1) else 4 * (x // 4 + 1)
                  for x in range(13)]  # fmt: skip
@@ -245,85 +250,45 @@ def test_alpha_points_are_right_in_the_mean_for_each_device_for_good():
 @pytest.mark.parametrize("gamma", [0.0, 0.2])
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 def test_one_bit_means_error_bound_is_missed_with_delta_at_most(gamma, delta):
-    answer = MemoizedOneBitMean(epsilon=1.0, maximum=10.0, num_steps=2, gamma=gamma)
+    settings = {"epsilon": 1.0, "maximum": 10.0, "gamma": gamma}
+    answer = one_bit_mean(num_steps=2, **settings)
     n, runs = 400, 400
+    bound = error_of_mean(n, delta=delta, **settings)
     if gamma == 0:
         e = math.e
         paper = 10 / math.sqrt(2 * n) * (e + 1) / (e - 1) * math.sqrt(math.log(2 / delta))
-        assert answer.error_bound(n, delta=delta) == pytest.approx(paper)
+        assert bound == pytest.approx(paper)
     rng = np.random.default_rng(17)
     values = np.tile(np.linspace(0, 10, n), runs)
     state = answer.begin(n * runs, rng=rng)
     reports = answer.answer(state, values, rng=rng).reshape(runs, n, 1)
-    errors = np.array([float(answer.estimate(each, state.public)) for each in reports]) - 5
-    misses = int((np.abs(errors) > answer.error_bound(n, delta=delta)).sum())
+    errors = np.array([estimate_mean(each, **settings) for each in reports]) - 5
+    misses = int((np.abs(errors) > bound).sum())
     assert stats.binomtest(misses, runs, delta, alternative="greater").pvalue > ALPHA
     # A quarter of it is missed more often than that: the test can fail.
-    often = int((np.abs(errors) > answer.error_bound(n, delta=delta) / 4).sum())
+    often = int((np.abs(errors) > bound / 4).sum())
     assert stats.binomtest(often, runs, delta, alternative="greater").pvalue < ALPHA
 
 
 @every("name", [each for each in TINY if each.startswith("dbitflip")])
-@every("days", [1, 2])
-def test_dbitflips_estimates_have_their_mean_and_variance(name, days):
-    answer = replace(TINY[name], step=None)
-    value, scale = 1, len(publics_of(answer))
-    total = np.zeros((2, answer.num_buckets))
-    for public in publics_of(answer):
-        space, logs = distribution_of(answer, [value] * days, public)
-        for reports, log in zip(space, logs, strict=True):
-            average = np.mean([answer.estimate(day[None], public) for day in reports], axis=0)
-            total += math.exp(log) / scale * np.stack([average, average**2])
-    held = (np.arange(answer.num_buckets) == value).astype(float)
-    assert total[0] == pytest.approx(held)
-    assert total[1] - held == pytest.approx(answer.variance(held, 1, days=days))
-
-
-def test_dbitflips_variance_is_the_sum_over_devices():
-    answer = MemoizedDBitFlip(epsilon=2.0, num_buckets=8, num_drawn=3, gamma=0.1)
-    h = math.exp(1.0)
-    assert replace(answer, gamma=0.0).variance(0, 100) == pytest.approx(
-        100 * 8 / 3 * h / (h - 1) ** 2
-    )
-    inside, elsewhere = answer.variance(1, 1), answer.variance(0, 1)
-    assert answer.variance(50, 200) == pytest.approx(50 * inside + 150 * elsewhere)
-
-
-def test_rappors_bit_counts_are_unbiased_and_by_cohort():
-    answer = TINY["rappor"]
-    held = answer.filters.filters(np.array([0, 1]), np.array([0, 0]))
-    for cohort, public in enumerate(publics_of(answer)):
-        space, logs = distribution_of(answer, [0], public)
-        mean = sum(
-            math.exp(log) * answer.estimate(report, public)
-            for report, log in zip(space, logs, strict=True)
-        )
-        expected = np.zeros((2, 4))
-        expected[cohort] = held[cohort]
-        assert mean == pytest.approx(expected)
+def test_dbitflips_counts_are_unbiased(name):
+    settings = own(name, "epsilon", "num_buckets", "gamma")
+    total = np.zeros(settings["num_buckets"])
+    for public in publics_of(name):
+        space, logs = distribution_of(TINY[name], [1], public)
+        for report, log in zip(space, logs, strict=True):
+            total += math.exp(log) * estimate_buckets(report, public, **settings)
+    held = np.arange(settings["num_buckets"]) == 1
+    assert total / len(publics_of(name)) == pytest.approx(held.astype(float))
 
 
 def test_drawn_buckets_are_uniform_sets():
-    answer = MemoizedDBitFlip(epsilon=1.0, num_buckets=5, num_drawn=3)
+    answer = dbitflip(epsilon=1.0, num_buckets=5, num_drawn=3)
     drawn = answer.begin(20_000, rng=np.random.default_rng(19)).public
     distribution = dict.fromkeys(itertools.combinations(range(5), 3), 0.1)
     assert follows_distribution(rows(drawn), distribution)
     assert answer.public_bits == pytest.approx(math.log2(10))
     assert TINY["rappor"].public_bits == 1
-
-
-def test_fresh_noise_adds_up():
-    answer = FreshAnswer(oracle=make_oracle(OracleSpec(name="grr", epsilon=1.0), 3))
-    state = answer.begin(3, rng=np.random.default_rng(20))
-    assert answer.answer(state, np.arange(3), rng=np.random.default_rng(21)).shape == (3,)
-    space = np.array(list(itertools.product(range(3), repeat=2)))
-    public = np.empty((9, 0), dtype=np.int64)
-    logs = [answer.log_prob(space, [value] * 2, public) for value in (0, 1)]
-    assert np.exp(logs[0]).sum() == pytest.approx(1)
-    assert float((logs[0] - logs[1]).max()) == pytest.approx(answer.epsilon_after(2))
-    assert answer.epsilon_after(2) == 2
-    assert answer.epsilon_forever == answer.epsilon_of_same_pattern(1) == math.inf
-    assert answer.estimate(np.array([0, 0, 1]), public).sum() == pytest.approx(3)
 
 
 def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
@@ -339,20 +304,21 @@ def test_large_blocks_of_devices_are_answered_in_parts(monkeypatch):
 @every(
     ("make", "message"),
     [
-        (lambda: MemoizedOneBitMean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),
-        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=0.0), "maximum=0.0"),
-        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=1.0, num_steps=0), "num_steps=0"),
-        (lambda: MemoizedOneBitMean(epsilon=1.0, maximum=1.0, gamma=0.5), "gamma=0.5"),
-        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=5), "num_drawn=5"),
-        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=1, num_drawn=1), "num_buckets=1"),
-        (lambda: MemoizedDBitFlip(epsilon=1.0, num_buckets=4, num_drawn=2, step=0.0), "step=0.0"),
-        (lambda: OwnBits(num_bits=4, num_hashes=2), "num_hashes=1"),
-        (lambda: TINY["one-bit-mean"].thresholds([4.5]), "[0, 4]"),
-        (lambda: TINY["dbitflip"].thresholds(np.array([4])), "values from 4 to 4"),
-        (lambda: TINY["rappor"].thresholds(np.array([-2])), "values=-2"),
+        (lambda: one_bit_mean(epsilon=0.0, maximum=1.0), "epsilon=0.0"),
+        (lambda: one_bit_mean(epsilon=31.0, maximum=1.0), "epsilon <= 30"),
+        (lambda: one_bit_mean(epsilon=1.0, maximum=0.0), "maximum=0.0"),
+        (lambda: one_bit_mean(epsilon=1.0, maximum=1.0, num_steps=0), "num_steps=0"),
+        (lambda: one_bit_mean(epsilon=1.0, maximum=1.0, gamma=0.5), "gamma=0.5"),
+        (lambda: dbitflip(epsilon=1.0, num_buckets=4, num_drawn=5), "num_drawn=5"),
+        (lambda: dbitflip(epsilon=1.0, num_buckets=1, num_drawn=1), "num_buckets=1"),
+        (lambda: rappor(OwnBits(num_bits=1), PAPER), "num_bits=1"),
+        (lambda: TINY["one-bit-mean"].rounded([4.5]), "[0, 4], got 4.5 to 4.5"),
+        (lambda: TINY["dbitflip"].rounded(np.array([4])), "[0, 3], got 4 to 4"),
+        (lambda: TINY["dbitflip"].rounded(np.array([0.5])), "whole numbers"),
+        (lambda: TINY["rappor"].rounded(np.array([-2])), "[-1, inf], got -2 to -2"),
         (lambda: TINY["basic-rappor"].epsilon_after(0), "days=0"),
         (lambda: TINY["basic-rappor"].epsilon_of_same_pattern(0), "width=0"),
-        (lambda: TINY["one-bit-mean"].error_bound(3, delta=1.0), "delta=1.0"),
+        (lambda: error_of_mean(3, delta=1.0, epsilon=1.0, maximum=1.0), "delta=1.0"),
     ],
 )
 def test_wrong_input_is_refused(make, message):

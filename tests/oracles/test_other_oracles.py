@@ -5,12 +5,15 @@ import pytest
 
 from fedhh.oracles import (
     BinaryLocalHashing,
+    FrequencyOracle,
     GeneralizedRandomizedResponse,
     Identity,
     OptimizedLocalHashing,
     OptimizedUnaryEncoding,
+    OracleSpec,
     SubsetSelection,
     SymmetricUnaryEncoding,
+    make_oracle,
 )
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, report_distribution
 from fedhh.validation import InputError
@@ -166,3 +169,24 @@ def test_report_sizes_are_those_of_the_stated_encodings():
     assert OptimizedLocalHashing(epsilon=1, domain_size=1024).report_bits == 128 + 2
     assert BinaryLocalHashing(epsilon=9, domain_size=1024).report_bits == 128 + 1
     assert OptimizedLocalHashing(epsilon=1, domain_size=2**40).report_bits == 192 + 2
+
+
+@every("name", ["grr", "ss", "oue", "olh", "hcms", "cms", "hr"])
+def test_all_probabilities_at_once_are_those_of_each_value(name):
+    params = {"num_cells": 4, "num_hashes": 4} if name in {"cms", "hcms"} else {}
+    oracle = make_oracle(OracleSpec(name=name, epsilon=1.5, params=params), 4)
+    reports = oracle.privatize(np.repeat(np.arange(4), 20), rng=np.random.default_rng(3))
+    values = np.array([3, 0, 2])
+    found = oracle.log_probs(reports, values)
+    assert found == pytest.approx(FrequencyOracle.log_probs(oracle, reports, values), abs=1e-9)
+
+
+@pytest.mark.slow("::test_all_probabilities_at_once_are_those_of_each_value")
+def test_all_probabilities_of_a_long_report():
+    params = {"num_cells": 200, "num_hashes": 64}
+    oracle = make_oracle(OracleSpec(name="cms", epsilon=4.0, params=params), 500)
+    reports = oracle.privatize(np.arange(500), rng=np.random.default_rng(3))
+    values = np.arange(0, 500, 7)
+    found = oracle.log_probs(reports, values)
+    assert found == pytest.approx(FrequencyOracle.log_probs(oracle, reports, values), rel=1e-9)
+    assert np.unique(found[:, 0]).size > 1

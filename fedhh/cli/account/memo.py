@@ -88,5 +88,5 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
     if figure is not None:
         from fedhh.longitudinal.report.account_figures import plot_memo
 
-        plot_memo(figure, found.rows, forever=found.answer.epsilon_forever, title=found.title)
+        plot_memo(figure, found.rows, forever=found.epsilon_forever, title=found.title)
     print_result(output_format, found.to_dict, memo_parts(found, crowd), figure=figure)

@@ -1,4 +1,10 @@
-"""Two histories of a device's values, and how well all of its reports distinguish them."""
+"""Two histories of a device's values, and how well all of its reports distinguish them.
+
+Unit: all reports of one device, linked; delta is 0. Epsilons are exact: of bits, by enumeration of
+a bit's reports by their counts, summed over independent bits; of fresh noise by basic composition
+over the days that differ. *Success* is the probability that the best observer names the right one
+of two histories, (1 + total variation) / 2: 0.5 is guessing.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 
-from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, log_of_days
-from fedhh.longitudinal.memoization.daily import DailyAnswer, Floats, FreshAnswer, as_histories
+from fedhh.longitudinal.memoization.bits import (
+    BitPair,
+    Floats,
+    MemoizedBits,
+    as_histories,
+    log_of_days,
+)
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
+from fedhh.oracles.base import FrequencyOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import InputError, require_at_least, require_inside
 
 History = npt.NDArray[np.int64]
+Answer = MemoizedBits | FrequencyOracle
+"""What a device answers every day: bits that it remembers, or an oracle's noise, drawn anew."""
 
 A, B = 0, 1
 """Days with the two values that are easiest to distinguish."""
@@ -29,44 +43,47 @@ _LARGEST_ENUMERATED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryEpsilon:
-    """The privacy of one history against another, from all of a device's reports.
+class Observed:
+    """What all reports of a device say of one history against another.
 
     Attributes:
-        epsilon: Exact: the largest log-likelihood ratio of any reports, in either direction;
-            math.inf if some reports are possible in one history only.
-        unit: What is protected together.
-        neighbors: The two histories.
-        theorem: Where the number comes from.
-        delta: 0.
+        epsilon: The largest log-likelihood ratio of any reports, in either direction; math.inf if
+            some reports are possible in one history only.
+        lower: Lower bound on the best observer's success.
+        upper: Upper bound. They differ where losses had to be rounded.
     """
 
     epsilon: float
-    unit: str
-    neighbors: str
-    theorem: str
-    delta: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Observer:
-    """Distinguishing probability: how often the best observer names the right one of two histories.
-
-    Attributes:
-        lower: Lower bound; 0.5 is guessing.
-        upper: Upper bound. They differ where losses had to be rounded.
-        question: What is guessed.
-        method: How.
-    """
-
     lower: float
     upper: float
-    question: str
-    method: str
 
     @property
     def middle(self) -> float:
         return (self.lower + self.upper) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedDays:
+    """What all reports of a device say after some days, of the values easiest to distinguish.
+
+    Attributes:
+        days: How many reports.
+        value: Of always A against always B.
+        value_if_fresh: The same, if every report had noise of its own with the same distribution.
+        one_day: Of always A against A but for one day; None for a single day.
+        change: Of always A against values that change; None where there are too few days.
+        change_if_fresh: Likewise, with fresh noise.
+        linked: Of two pseudonyms, each with so many reports about the same value: whether they are
+            one device or two.
+    """
+
+    days: int
+    value: Observed
+    value_if_fresh: Observed
+    one_day: Observed | None
+    change: Observed | None
+    change_if_fresh: Observed | None
+    linked: Observed
 
 
 def always(days: int, what: int = A) -> History:
@@ -93,10 +110,8 @@ def one_day(days: int) -> History:
     return history
 
 
-def history_epsilon(
-    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
-) -> HistoryEpsilon:
-    """Return the exact epsilon between two histories of the values easiest to distinguish.
+def observe(answer: Answer, first: History, second: History, *, redrawn: bool = False) -> Observed:
+    """Return what all reports say of two histories of the values easiest to distinguish.
 
     Args:
         answer: What the device answers every day.
@@ -106,89 +121,65 @@ def history_epsilon(
             distribution of one report.
 
     Raises:
-        InputError: Histories of different length, or too many days to enumerate.
+        InputError: Histories of different length, too many days or too large a domain to enumerate,
+            or an oracle with public coins.
     """
-    if isinstance(answer, FreshAnswer):
-        both = [answer.oracle.epsilon * _different_days(first, second)]
-    else:
-        both = [
-            sum(
-                times * each.largest
-                for each, times in losses_of_histories(answer, *histories, redrawn=redrawn)
-            )
-            for histories in ((first, second), (second, first))
-        ]
-    return HistoryEpsilon(
-        epsilon=max(0.0, *both),
-        unit=f"user: all reports of a device over {len(first)} days",
-        neighbors=f"{describe(first)} against {describe(second)}",
-        theorem="basic composition over the days that differ"
-        if redrawn or isinstance(answer, FreshAnswer)
-        else "enumeration of a bit's reports by their counts, summed over independent bits",
+    forth, back = (
+        _losses(answer, *histories, redrawn=redrawn)
+        for histories in ((first, second), (second, first))
     )
+    if isinstance(answer, FrequencyOracle):
+        epsilons = [answer.epsilon * times for _, times in forth]
+    else:
+        epsilons = [sum(times * each.largest for each, times in part) for part in (forth, back)]
+    low, high = total_variation(forth)
+    return Observed(epsilon=max(0.0, *epsilons), lower=0.5 + low / 2, upper=0.5 + high / 2)
 
 
-def distinguish(
-    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
-) -> Observer:
-    """Return the distinguishing probability of two histories, from all reports.
-
-    With equal priors that is (1 + TV) / 2, TV the total variation distance of all reports; see
-    `history_epsilon`.
+def observed_after(answer: Answer, days: int, *, changes: int = 1) -> ObservedDays:
+    """Return what an observer knows after so many days; a changing value does so ``changes`` times.
 
     Raises:
-        InputError: Too many days or too large a domain to enumerate, or an oracle with public
-            coins.
+        InputError: Values out of range, or what cannot be enumerated; see `observe`.
     """
-    low, high = total_variation(losses_of_histories(answer, first, second, redrawn=redrawn))
-    return Observer(
-        lower=0.5 + low / 2,
-        upper=0.5 + high / 2,
-        question=f"{describe(first)}, or {describe(second)}?",
-        method="total variation distance, losses of independent bits convolved",
+    require_at_least(1, changes=changes)
+    still = always(days)
+    changed = changing(days, changes) if changes < days else None
+    two_devices = np.repeat(np.array([A, OTHER_DEVICE], dtype=np.int64), days)
+    return ObservedDays(
+        days=days,
+        value=observe(answer, still, always(days, B)),
+        value_if_fresh=observe(answer, still, always(days, B), redrawn=True),
+        one_day=observe(answer, still, one_day(days)) if days > 1 else None,
+        change=None if changed is None else observe(answer, still, changed),
+        change_if_fresh=None if changed is None else observe(answer, still, changed, redrawn=True),
+        linked=observe(answer, always(2 * days), two_devices),
     )
 
 
-def describe(history: History) -> str:
-    """Return a history in words."""
-    names = {A: "A", B: "B", OTHER_DEVICE: "another device's A"}
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(history)) + 1])
-    if len(starts) == 1:
-        return f"always {names[int(history[0])]}"
-    if len(starts) <= 3:
-        return ", ".join(f"{names[int(history[s])]} from day {s}" for s in starts.tolist())
-    return f"{len(starts) - 1} changes between A and B"
-
-
-def losses_of_histories(
-    answer: DailyAnswer, first: History, second: History, *, redrawn: bool = False
+def _losses(
+    answer: Answer, first: History, second: History, *, redrawn: bool
 ) -> list[tuple[ExactLosses, int]]:
     """Return the independent losses of the first history over the second, and their numbers."""
     as_histories(first, second)
-    if isinstance(answer, FreshAnswer):
-        return [(_losses_of_one_report(answer), _different_days(first, second))]
-    if not isinstance(answer, MemoizedBits):
-        raise InputError(
-            f"Expected an answer made of bits, or fresh noise, got {type(answer).__name__}."
-        )
-    pairs = answer.farthest
+    # Another device's A is an A.
+    apart = int(np.count_nonzero((first == B) != (second == B)))
+    if isinstance(answer, FrequencyOracle):
+        return [(_losses_of_one_report(answer), apart)]
     if redrawn:
-        days = _different_days(first, second)
-        once = [(_losses_of_bit(answer, pair, always(1, A), always(1, B)), pair) for pair in pairs]
-        return [(each, pair.times * days) for each, pair in once if days]
+        days = [always(1, A), always(1, B)]
+        return [
+            (_losses_of_bit(answer, pair, *days), pair.times * apart)
+            for pair in answer.pairs
+            if apart
+        ]
+    pairs = answer.pairs
     if (first == A).all() and (second == B).all():
         pairs = tuple(pair for pair in pairs if pair.first != pair.second)
     return [(_losses_of_bit(answer, pair, first, second), pair.times) for pair in pairs]
 
 
-def _different_days(first: History, second: History) -> int:
-    """Return on how many days values differ; another device's A is an A."""
-    as_histories(first, second)
-    return int(np.count_nonzero((first == B) != (second == B)))
-
-
-def _losses_of_one_report(answer: FreshAnswer) -> ExactLosses:
-    oracle = answer.oracle
+def _losses_of_one_report(oracle: FrequencyOracle) -> ExactLosses:
     too_many = isinstance(oracle, HistogramEncoding) or oracle.domain_size > _LARGEST_ENUMERATED
     if oracle.has_public_coins or too_many:
         raise InputError(
@@ -255,3 +246,82 @@ def _log_of_history(
 def _on_grid(axes: Sequence[Floats]) -> Floats:
     """Return the sums of one number from each axis, one axis per array."""
     return np.asarray(sum(np.ix_(*axes), np.zeros([len(axis) for axis in axes])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceFound:
+    """How often a simulated observer finds a device again among others, next to guessing.
+
+    ``lower`` and ``upper`` are bounds of Clopper and Pearson (1934), both right with
+    ``confidence``.
+    """
+
+    right: float
+    lower: float
+    upper: float
+    confidence: float
+    by_chance: float
+    num_trials: int
+
+
+def find_device(
+    answer: MemoizedBits,
+    *,
+    days: int,
+    num_devices: int,
+    num_trials: int,
+    rng: np.random.Generator,
+    confidence: float = 0.99,
+) -> DeviceFound:
+    """Return how often a device's reports under a new pseudonym are found to be its own.
+
+    The observer holds ``days`` reports of one device, then as many of each of ``num_devices`` new
+    pseudonyms, at least 2, of which one is that device. All have the same value and the same public
+    part, so that only permanent responses distinguish them. It picks the likeliest; no observer is
+    better. Had the device changed its value, its new responses would be independent of the old:
+    then guessing is all that is left, but for what is public.
+    """
+    require_at_least(1, days=days, num_trials=num_trials)
+    require_at_least(2, num_devices=num_devices)
+    require_inside(0, 1, confidence=confidence)
+    hits = 0
+    for _ in range(num_trials):
+        scores = np.zeros(num_devices)
+        for pair in answer.pairs:
+            scores += pseudonym_scores(answer, pair, days, num_devices, rng)
+        # The device is the first; ties are guessed among at random.
+        better = np.count_nonzero(scores[1:] > scores[0] + 1e-9)
+        equal = np.count_nonzero(np.abs(scores[1:] - scores[0]) <= 1e-9)
+        hits += int(not better and rng.random() * (equal + 1) < 1)
+    low, high = stats.binomtest(hits, num_trials).proportion_ci(confidence, method="exact")
+    return DeviceFound(
+        right=hits / num_trials,
+        lower=float(low),
+        upper=float(high),
+        confidence=confidence,
+        by_chance=1 / num_devices,
+        num_trials=num_trials,
+    )
+
+
+def pseudonym_scores(
+    answer: MemoizedBits, pair: BitPair, days: int, num_devices: int, rng: np.random.Generator
+) -> Floats:
+    """Return each pseudonym's log-likelihood ratio of being the device, from some of its bits."""
+    sent = answer.daily_one, answer.daily_zero
+    permanent = rng.random((num_devices, pair.times)) < pair.first
+    chances = np.where(permanent, *sent)
+    before = rng.binomial(days, chances[0])
+    after = rng.binomial(days, chances)
+    # Relative to what the old reports alone say of each permanent bit. Finite, so that a
+    # pseudonym that is ruled out by one bit is last, whatever the others say.
+    with np.errstate(divide="ignore"):
+        one, zero = (log_of_days(after, days - after, chance) for chance in sent)
+        known_one, known_zero = (
+            np.log(weight) + log_of_days(before, days - before, chance)
+            for weight, chance in zip((pair.first, 1 - pair.first), sent, strict=True)
+        )
+        known = np.logaddexp(known_one, known_zero)
+        same = np.logaddexp(known_one - known + one, known_zero - known + zero)
+        other = np.logaddexp(np.log(pair.first) + one, np.log1p(-pair.first) + zero)
+    return np.asarray(np.maximum(same - other, -1e6).sum(axis=1))

@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedhh.longitudinal.memoization.bits import MemoizedBits
-from fedhh.longitudinal.memoization.daily import DailyAnswer, FreshAnswer
-from fedhh.longitudinal.memoization.observer import (
+from fedhh.longitudinal.memoization.histories import (
+    Answer,
     DeviceFound,
     ObservedDays,
     find_device,
     observed_after,
 )
-from fedhh.longitudinal.memoization.rappor import MemoizedRappor
-from fedhh.longitudinal.memoization.telemetry import MemoizedDBitFlip, MemoizedOneBitMean
+from fedhh.longitudinal.memoization.kinds import dbitflip, one_bit_mean, rappor
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.bloom import BitResponse, BloomFilters
 from fedhh.random import Stream, generator
@@ -55,7 +54,7 @@ class MemoAccount:
     Attributes:
         name: Of the answer, one of `ANSWERS`.
         settings: Of the answer.
-        answer: The randomizer.
+        answer: The randomizer; an oracle with "fresh".
         changes: How often a value that changes does.
         rows: After some numbers of days, ascending.
         found: How often the device is found again among others, simulated; None if not asked for.
@@ -63,7 +62,7 @@ class MemoAccount:
 
     name: str
     settings: Mapping[str, Any]
-    answer: DailyAnswer
+    answer: Answer
     changes: int
     rows: tuple[ObservedDays, ...]
     found: DeviceFound | None
@@ -73,41 +72,60 @@ class MemoAccount:
         return f"{self.name} ({', '.join(f'{key} {each}' for key, each in self.settings.items())})"
 
     @property
-    def response_changes(self) -> float | None:
-        """Probability that a change between the farthest values changes the permanent response.
+    def epsilon_first(self) -> float:
+        """Of one report."""
+        answer = self.answer
+        return answer.epsilon_first if isinstance(answer, MemoizedBits) else answer.epsilon
+
+    @property
+    def epsilon_forever(self) -> float:
+        """Of all reports about one value; math.inf if nothing bounds that."""
+        answer = self.answer
+        return answer.epsilon_forever if isinstance(answer, MemoizedBits) else math.inf
+
+    @property
+    def epsilons_of_patterns(self) -> dict[int, float]:
+        """Of two histories that repeat and differ on the same days, by their distinct values."""
+        answer = self.answer
+        if not isinstance(answer, MemoizedBits):
+            return dict.fromkeys(PATTERN_WIDTHS, math.inf)
+        return {width: answer.epsilon_of_same_pattern(width) for width in PATTERN_WIDTHS}
+
+    @property
+    def change_shows(self) -> float | None:
+        """Probability that a change between the two values changes the permanent response.
 
         None for fresh noise.
         """
-        if not isinstance(self.answer, MemoizedBits):
-            return None
-        return 1 - math.prod(
-            (first * second + (1 - first) * (1 - second)) ** times
-            for first, second, times in self.answer.farthest
-        )
+        return self.answer.change_shows if isinstance(self.answer, MemoizedBits) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; None for an epsilon that nothing bounds."""
-        answer = self.answer
+        remembers = isinstance(self.answer, MemoizedBits)
+        public_bits = self.answer.public_bits if isinstance(self.answer, MemoizedBits) else 0.0
         return {
             "answer": self.name,
             "settings": dict(self.settings),
             "unit": "user: all reports of a device, linked",
             "delta": 0.0,
-            "epsilon_first": answer.epsilon_first,
-            "epsilon_forever": _finite(answer.epsilon_forever),
+            "theorem": "enumeration of a bit's reports by their counts, summed over independent "
+            "bits"
+            if remembers
+            else "basic composition over the days that differ",
+            "epsilon_first": self.epsilon_first,
+            "epsilon_forever": _finite(self.epsilon_forever),
             "epsilon_same_pattern": {
-                str(width): _finite(answer.epsilon_of_same_pattern(width))
-                for width in PATTERN_WIDTHS
+                str(width): _finite(each) for width, each in self.epsilons_of_patterns.items()
             },
-            "public_bits": answer.public_bits,
-            "permanent_response_changes": self.response_changes,
+            "public_bits": public_bits,
+            "permanent_response_changes": self.change_shows,
             "changes": self.changes,
             "days": [_finite(asdict(row)) for row in self.rows],
             "found_in_crowd": None if self.found is None else asdict(self.found),
         }
 
 
-def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAnswer:
+def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> Answer:
     """Return a memoized answer, or fresh noise, by name.
 
     Args:
@@ -120,34 +138,28 @@ def make_answer(name: str, *, local_epsilon: float, **settings: Any) -> DailyAns
     """
     settings = settings_of_answer(name, settings)
     require_epsilon(local_epsilon=local_epsilon)
-    answer: DailyAnswer
+    if name == "fresh":
+        spec = OracleSpec(name=settings["oracle"], epsilon=local_epsilon)
+        return make_oracle(spec, settings["domain_size"])
     if name == "rappor":
-        answer = MemoizedRappor(
-            filters=BloomFilters(
-                num_bits=settings["bits"], num_hashes=settings["hashes"], num_cohorts=1, hash_seed=0
-            ),
-            response=BitResponse.of_all_reports(
-                local_epsilon, num_hashes=settings["hashes"], p=settings["p"], q=settings["q"]
+        hashes = settings["hashes"]
+        answer = rappor(
+            BloomFilters(num_bits=settings["bits"], num_hashes=hashes, num_cohorts=1, hash_seed=0),
+            BitResponse.of_all_reports(
+                local_epsilon, num_hashes=hashes, p=settings["p"], q=settings["q"]
             ),
         )
     elif name == "one-bit-mean":
-        answer = MemoizedOneBitMean(epsilon=local_epsilon, maximum=1.0, gamma=settings["gamma"])
-    elif name == "dbitflip":
-        answer = MemoizedDBitFlip(
+        answer = one_bit_mean(epsilon=local_epsilon, maximum=1.0, gamma=settings["gamma"])
+    else:
+        answer = dbitflip(
             epsilon=local_epsilon,
             num_buckets=settings["buckets"],
             num_drawn=settings["drawn"],
             gamma=settings["gamma"],
         )
-    else:
-        spec = OracleSpec(name=settings["oracle"], epsilon=local_epsilon)
-        answer = FreshAnswer(oracle=make_oracle(spec, settings["domain_size"]))
-    if isinstance(answer, MemoizedBits):
-        if answer.num_bits > _MOST_BITS:
-            raise InputError(
-                f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}."
-            )
-        _ = answer.farthest  # Settings without such a pair fail here.
+    if answer.num_bits > _MOST_BITS:
+        raise InputError(f"Expected reports of at most {_MOST_BITS} bits, got {answer.num_bits}.")
     return answer
 
 
@@ -180,8 +192,7 @@ def account_memo(
     """Return what an observer of all reports of one device learns, memoized and with fresh noise.
 
     Unit: all reports of one device, linked; delta 0. The two values are those that are easiest to
-    distinguish. The theorems are those of `fedhh.longitudinal.memoization.history_epsilon` and
-    `distinguish`.
+    distinguish; see `fedhh.longitudinal.memoization.observe`.
 
     Args:
         answer: One of `ANSWERS`.
@@ -199,15 +210,13 @@ def account_memo(
     require_at_least(1, days=days, changes=changes)
     if days > _LONGEST:
         raise InputError(f"Expected days <= {_LONGEST}, got days={days}.")
+    require_at_least(0, seed=seed)
     made = make_answer(answer, local_epsilon=local_epsilon, **settings)
     if crowd is not None:
         _check_crowd(made, crowd)
-    require_at_least(0, seed=seed)
     shown = sorted({each for each in _SHOWN_DAYS if each < days} | {days})
-    rows = observed_after(made, shown, changes=changes)
     found = None
-    if crowd is not None:
-        assert isinstance(made, MemoizedBits)
+    if crowd is not None and isinstance(made, MemoizedBits):
         found = find_device(
             made,
             days=days,
@@ -216,11 +225,16 @@ def account_memo(
             rng=generator(seed, Stream.MEMOIZATION),
         )
     return MemoAccount(
-        name=answer, settings=settings, answer=made, changes=changes, rows=tuple(rows), found=found
+        name=answer,
+        settings=settings,
+        answer=made,
+        changes=changes,
+        rows=tuple(observed_after(made, each, changes=changes) for each in shown),
+        found=found,
     )
 
 
-def _check_crowd(answer: DailyAnswer, crowd: int) -> None:
+def _check_crowd(answer: Answer, crowd: int) -> None:
     if not isinstance(answer, MemoizedBits):
         raise InputError("Expected no crowd with fresh noise: nothing links a device's reports.")
     largest = min(_LARGEST_CROWD, _MOST_BITS_OF_CROWD // answer.num_bits)

@@ -31,7 +31,7 @@ from fedhh.experiments.report.style import (
 from fedhh.experiments.report.titles import name_panel, put_heading, wrapped
 from fedhh.longitudinal.ledger import Curve
 from fedhh.longitudinal.ledger.statements import PLD, SUM
-from fedhh.longitudinal.memoization import HistoryEpsilon, ObservedDays, Observer
+from fedhh.longitudinal.memoization import Observed, ObservedDays
 
 _METHODS = (
     (SUM, "sum of epsilons", BLUE, "-", 2.4),
@@ -127,15 +127,15 @@ def _draw_epsilons(axes: Axes, rows: Sequence[ObservedDays], forever: float) -> 
 
 
 def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoized: bool) -> None:
-    lines: tuple[tuple[str, str, str, Any, list[Observer | None]], ...] = (
-        ("which value, memoized", BLUE, "o", "-", [row.value_distinguished for row in rows]),
+    lines: tuple[tuple[str, str, str, Any, list[Observed | None]], ...] = (
+        ("which value, memoized", BLUE, "o", "-", [row.value for row in rows]),
         ("whether it changed, memoized", ORANGE, "^", "-.",
-         [row.change_distinguished for row in rows]),
+         [row.change for row in rows]),
         ("one device or two, memoized", GREEN, "D", ":", [row.linked for row in rows]),
         ("which value, fresh noise", VERMILION, "s", "--",
-         [row.value_distinguished_if_fresh for row in rows]),
+         [row.value_if_fresh for row in rows]),
         ("whether it changed, fresh noise", PURPLE, "v", (0, (5, 1)),
-         [row.change_distinguished_if_fresh for row in rows]),
+         [row.change_if_fresh for row in rows]),
     )  # fmt: skip
     days = [row.days for row in rows]
     for label, color, marker, style, observers in lines if memoized else lines[3:]:
@@ -152,7 +152,7 @@ def _draw_observers(axes: Axes, rows: Sequence[ObservedDays], *, memoized: bool)
     name_panel(axes, "Distinguishing probability (50% is guessing)", size=10)
 
 
-def _numbers(epsilons: Sequence[HistoryEpsilon | None]) -> list[float]:
+def _numbers(epsilons: Sequence[Observed | None]) -> list[float]:
     """Return epsilons to draw; NaN, a gap, where there is none or nothing bounds it."""
     return [
         each.epsilon if each is not None and math.isfinite(each.epsilon) else math.nan

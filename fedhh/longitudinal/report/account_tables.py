@@ -11,8 +11,7 @@ from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable, round_up
 from fedhh.longitudinal.ledger import LedgerAccount, SaturatingDevice
 from fedhh.longitudinal.ledger.statements import PLD, RECORD, SUM
-from fedhh.longitudinal.memoization import HistoryEpsilon, MemoAccount, MemoizedBits, Observer
-from fedhh.longitudinal.memoization.memo_account import PATTERN_WIDTHS
+from fedhh.longitudinal.memoization import MemoAccount, MemoizedBits, Observed
 
 _DAYS_SHOWN = 7
 _METHODS = {SUM: "sum", PLD: "PLD"}
@@ -130,15 +129,12 @@ def _memo_tables(account: MemoAccount) -> Iterator[TextTable]:
     kinds = ("fresh",) if fresh else ("memoized", "fresh")
     value, change = [], []
     for row in account.rows:
-        values = [_observed_epsilon(row.value), _share(row.value_distinguished)]
-        changes = [_observed_epsilon(row.change), _share(row.change_distinguished)]
+        values = [_observed_epsilon(row.value), _share(row.value)]
+        changes = [_observed_epsilon(row.change), _share(row.change)]
         if not fresh:
-            values += [
-                _observed_epsilon(row.value_if_fresh),
-                _share(row.value_distinguished_if_fresh),
-            ]
+            values += [_observed_epsilon(row.value_if_fresh), _share(row.value_if_fresh)]
             changes += [
-                _share(row.change_distinguished_if_fresh),
+                _share(row.change_if_fresh),
                 _observed_epsilon(row.one_day),
                 _share(row.linked),
             ]
@@ -159,7 +155,7 @@ def _memo_tables(account: MemoAccount) -> Iterator[TextTable]:
     )
 
 
-def _share(observer: Observer | None) -> str:
+def _share(observer: Observed | None) -> str:
     """Return how often an observer is right, between bounds where they differ."""
     if observer is None:
         return "-"
@@ -169,14 +165,14 @@ def _share(observer: Observer | None) -> str:
     return f"{low}%" if low == high else f"{low}-{high}%"
 
 
-def _observed_epsilon(epsilon: HistoryEpsilon | None) -> str:
+def _observed_epsilon(observed: Observed | None) -> str:
     """Return an epsilon rounded up, large ones to whole numbers."""
-    if epsilon is None:
+    if observed is None:
         return "-"
-    if not math.isfinite(epsilon.epsilon):
-        return round_up(epsilon.epsilon)
-    digits = 1e3 if epsilon.epsilon < 100 else 1.0
-    return _rounded(math.ceil(epsilon.epsilon * digits - 1e-6) / digits)
+    if not math.isfinite(observed.epsilon):
+        return round_up(observed.epsilon)
+    digits = 1e3 if observed.epsilon < 100 else 1.0
+    return _rounded(math.ceil(observed.epsilon * digits - 1e-6) / digits)
 
 
 def _rounded(epsilon: float) -> str:
@@ -186,24 +182,24 @@ def _rounded(epsilon: float) -> str:
 
 def _memo_notes(account: MemoAccount) -> Iterator[str]:
     """Yield what the tables' numbers are about, in sentences."""
-    answer = account.answer
     yield (
         "success: how often the best observer is right; 50% is guessing. A and B are the two "
         "values that are easiest to distinguish."
     )
     yield (
-        f"One report: epsilon {_rounded(answer.epsilon_first)}. All reports about one value: "
-        f"{_rounded(answer.epsilon_forever)}. Neighbors: always one value, always another."
+        f"One report: epsilon {_rounded(account.epsilon_first)}. All reports about one value: "
+        f"{_rounded(account.epsilon_forever)}. Neighbors: always one value, always another."
     )
-    visible = account.response_changes
+    visible = account.change_shows
     if visible is None:
         return
     bounds = []
-    for width in PATTERN_WIDTHS:
-        epsilon = answer.epsilon_of_same_pattern(width)
-        text = f"epsilon {_rounded(epsilon)}" if math.isfinite(epsilon) else "nothing bounds"
-        bounds.append(f"{width} {'value' if width == 1 else 'values'} {text}")
-    rounded = ", once rounded," if isinstance(answer, MemoizedBits) and answer.rounds else ""
+    for width, epsilon in account.epsilons_of_patterns.items():
+        noun = "value" if width == 1 else "values"
+        bounds.append(f"{width} {noun} epsilon {_rounded(epsilon)}")
+    answer = account.answer
+    rounds = isinstance(answer, MemoizedBits) and answer.step is not None
+    rounded = ", once rounded," if rounds else ""
     yield (
         f"Two histories whose values{rounded} repeat and differ on the same days: "
         f"{', '.join(bounds)}."
