@@ -41,7 +41,7 @@ def test_every_command_that_the_issue_of_a_user_may_need_is_there():
     assert {"run", "sweep", "compare", "plan", "show", "plot", "report"} <= names
     groups = {
         "account": "shuffle user anonymity plan ledger memo",
-        "audit": "randomizer device log chosen-trie pool-inference",
+        "audit": "randomizer device log",
         "oracles": "compare",
         "presets": "list show schema",
         "data": "describe prepare synthesize",
