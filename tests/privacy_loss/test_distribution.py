@@ -158,15 +158,16 @@ def test_delta_at_the_epsilon_of_a_sum_is_at_most_what_was_asked_for(
 
 @needs_long_double
 @pytest.mark.slow("::test_delta_at_the_epsilon_of_a_sum_is_at_most_what_was_asked_for")
-@pytest.mark.parametrize("local_epsilon", [1.0, 4.0, 12.0])
-@pytest.mark.parametrize("num_reports", [500, 1_000_000])
+@pytest.mark.parametrize("local_epsilon", [0.1, 1.0, 4.0, 12.0])
+@pytest.mark.parametrize("num_reports", [500, 100_000, 10_000_000])
 def test_delta_is_on_the_safe_side_over_the_whole_range(
     local_epsilon: float, num_reports: int
 ) -> None:
-    for (i, times), (j, delta) in itertools.product(enumerate(USES), enumerate(DELTAS)):
+    for (i, times), (j, delta) in itertools.product(enumerate([3, *USES]), enumerate(DELTAS)):
         points = 200 if (i + j) % 2 else 400
         # Where rare large losses leave gaps between likely sums, rounding is relative to these.
-        assert_one_sided(losses_of(local_epsilon, num_reports, points), times, delta, spent=1e-5)
+        spent = 3e-4 if times == 3 else 1e-5
+        assert_one_sided(losses_of(local_epsilon, num_reports, points), times, delta, spent=spent)
 
 
 @cache
