@@ -208,7 +208,7 @@ def triehh_epsilon(
     if sample_size >= num_clients:
         return math.inf
     votes = SampledVotes(num_clients=num_clients, sample_size=sample_size, threshold=threshold)
-    return composed_epsilon(
+    return epsilon_of_rounds(
         votes.deltas, lowest=votes.absence_epsilon, num_rounds=num_rounds, delta=delta
     )
 
@@ -315,7 +315,7 @@ class _ParameterSearch:
         )
 
 
-def composed_epsilon(
+def epsilon_of_rounds(
     deltas: Callable[[Floats], Floats], *, lowest: float, num_rounds: int, delta: float
 ) -> float:
     """Return an epsilon that so many rounds have at delta; infinite if none has it.
@@ -342,7 +342,8 @@ def composed_epsilon(
     # The product may fall short of `lowest` by a rounding.
     epsilons[0] = max(epsilons[0], lowest)
     bounds = _on_hull(epsilons, deltas(epsilons), gap * np.arange(last + 1, dtype=np.float64))
-    losses = PrivacyLossDistribution.dominating(bounds * (1 + _ROUNDING), gap=gap).from_loss(-first)
+    bounds = np.minimum(bounds * (1 + _ROUNDING), 1.0)
+    losses = PrivacyLossDistribution.dominating(bounds, gap=gap).from_loss(-first)
     return compose([(losses, num_rounds)], delta=delta).epsilon(delta)
 
 

@@ -10,7 +10,7 @@ from fedhh.accounting.guarantees import NotApplicable, PrivacyReport
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import (
     SampledThreshold,
-    composed_epsilon,
+    epsilon_of_rounds,
     triehh_epsilon,
     triehh_parameters,
 )
@@ -190,7 +190,7 @@ def response_deltas(pure: float):
 @every("delta", [1e-2, 1e-6, 1e-10])
 def test_randomized_responses_compose_as_they_do_exactly(rounds, delta):
     pure = 0.25
-    got = composed_epsilon(response_deltas(pure), lowest=pure, num_rounds=rounds, delta=delta)
+    got = epsilon_of_rounds(response_deltas(pure), lowest=pure, num_rounds=rounds, delta=delta)
     assert delta_of_responses({pure: rounds}, got) <= delta
     assert delta_of_responses({pure: rounds}, 0.99 * got - 1e-6) > delta or got == 0
 
@@ -203,8 +203,8 @@ def test_what_is_lost_in_every_round_adds_up():
         return lost + (1 - lost) * round_of(epsilons)
 
     asked = {"lowest": 0.1, "num_rounds": 5}
-    assert composed_epsilon(deltas, delta=4.9e-4, **asked) == math.inf
-    got = composed_epsilon(deltas, delta=1e-3, **asked)
+    assert epsilon_of_rounds(deltas, delta=4.9e-4, **asked) == math.inf
+    got = epsilon_of_rounds(deltas, delta=1e-3, **asked)
     any_lost = -math.expm1(5 * math.log1p(-lost))
     assert any_lost + (1 - any_lost) * delta_of_responses({pure: 5}, got) <= 1e-3
     assert got <= 5 * pure
