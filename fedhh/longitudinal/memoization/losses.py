@@ -97,7 +97,7 @@ def total_variation(parts: Parts) -> tuple[float, float]:
     if span <= _NOISE:
         return max(0.0, sure - noise - span), min(1.0, sure + noise + span)
     sizes = np.abs(np.concatenate([each.losses for each, _ in finite]))
-    unit = common_divisor(sizes[sizes > _SAME])
+    unit = common_divisor(sizes[sizes > _SAME / 2])
     if span < unit * _GRIDS[-1]:
         both, surplus = _advantage(finite, unit, np.rint)
         noise += added * unit * _LATTICE_TOLERANCE
