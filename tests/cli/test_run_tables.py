@@ -20,13 +20,14 @@ from fedhh.experiments.study.text_table import TextTable
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.testing import LETTERS, small_population
-from fedhh.words.known_words import named_list
+from fedhh.words.known_words import KnownWords
 
 SEVERAL_ROUNDS = "An estimate below 0 is of the validation round's votes alone; z and the test"
 UNBIASED = "Estimates are unbiased and not cut at 0"
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,
-    known_words=named_list("none"),
+    # Without public words of the language, nothing is asked about a list of them.
+    known_words=KnownWords(name="none", words=frozenset(), language="de"), language="de",
 )  # fmt: skip
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=1, eta_max=20, max_items=2)
 VALIDATED = replace(LDP, false_discovery_rate=0.05)

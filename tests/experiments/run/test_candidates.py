@@ -20,7 +20,7 @@ from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
 from fedhh.testing import LETTERS, small_population
-from fedhh.words.known_words import named_list
+from fedhh.words.known_words import KnownWords
 from tests.experiments.run.test_resume import StoppedError, Stopper
 from tests.thinned import thinned
 
@@ -28,7 +28,8 @@ POPULATION = small_population(3_000)
 LDP = LdpTrieHH(alphabet=LETTERS, clients_per_layer=250, depth=5, passes=2, eta_max=20, max_items=2)
 ADAPTIVE = AdaptiveTrieHH(
     alphabet=LETTERS, clients_per_layer=400, depth=5, eta_max=30, max_items=2,
-    known_words=named_list("none"),
+    # Without public words of the language, nothing is asked about a list of them.
+    known_words=KnownWords(name="none", words=frozenset(), language="de"), language="de",
 )  # fmt: skip
 PEM = Pem(alphabet=LETTERS, length=5, keep=20, clients_per_layer=700)
 PROTOCOLS: list[AnyProtocol] = [PEM, LDP, ADAPTIVE, TrieHH(alphabet=LETTERS, depth=5)]
