@@ -159,7 +159,7 @@ def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients)
         _, done = play(monkeypatch, clients, public, seed)
         sample = done[0].question.names.finished
         assert len(sample) > 300
-        # By chance a few of the sample seem likely, and nothing of the list beyond it is asked about.
+        # By chance a few of the sample seem likely; the rest of the list is not asked about.
         sampled = {word.tobytes() for word in sample}
         longer = [word for word in done[1].question.names.finished if word[1] != END]
         assert len(longer) <= 0.01 * len(sample)
