@@ -122,12 +122,11 @@ def measure(
     answering = Answering(question, words, 0)
     matching = time.thread_time() - started
     known = question.names.known(words, question.alphabet)
-    coded = question.names.coded(words, question.alphabet)
     rows = population.block(clients)
     coins = Coins(seed=0, pass_index=question.pass_index, layer=question.layer, block=0)
 
     def choose() -> Any:
-        held = Held(rows=rows, known=known, coded=coded(rows.coded).values)
+        held = Held(rows=rows, known=known)
         return question.choice.say(question, held, coins).values
 
     chosen = choose()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedhh.clients.populations.population import Population
-from fedhh.questions.answer import Answer, Counted, Diagnostics
+from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Answering, Channel
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
@@ -27,16 +27,14 @@ class ClientWorker:
 
     remembers = False
 
-    def __init__(self, population: Population, *, seed: int, counts: bool = False) -> None:
+    def __init__(self, population: Population, *, seed: int) -> None:
         """Prepare to answer for a population in a run of this seed.
 
         Args:
             population: Whose clients answer.
             seed: The run's seed.
-            counts: Whether to count what clients hold as they answer, for evaluation.
         """
         self._population = population
-        self._counts = counts
         self._seed = seed
         self._order = population.order(seed=seed)
         self._words = WordMatcher(population.lexicon)
@@ -65,22 +63,15 @@ class ClientWorker:
             )
         ]
         who = broadcast.who
-        counter = None
-        # In a fresh order a client may answer again, and one that is not there is not drawn.
-        if self._counts and who.devices is None and self._order.is_their_own(who.cohort):
-            counter = self._population.counter()
         for block in blocks:
             clients = who.clients(self._order, block)
             if len(clients):
                 rows = self._population.block(clients)
-                if counter is not None:
-                    counter.add(rows)
                 for each in sums:
                     each.add(rows, block)
             if progress is not None:
                 progress(who.cohort.size_of(block))
-        counted = None if counter is None else counter.counted
-        return [each.answer(counted) for each in sums]
+        return [each.answer() for each in sums]
 
     def _answering_of(self, broadcast: Broadcast) -> list[Answering]:
         if self._broadcast is not broadcast:
@@ -117,12 +108,12 @@ class _Sum:
             num_clients_with_items=known.num_clients_with_items + sent.num_clients_with_items,
         )
 
-    def answer(self, counted: Counted | None) -> Answer:
-        """Return it, with what the clients were counted to hold."""
+    def answer(self) -> Answer:
+        """Return it."""
         messages = self._channel.merged(self._question, self._messages)
         return Answer(
             aggregate=replace(self._aggregate, messages=messages),
-            diagnostics=replace(self._diagnostics, counted=counted),
+            diagnostics=self._diagnostics,
         )
 
     @property

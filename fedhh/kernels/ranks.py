@@ -231,3 +231,64 @@ def draw_adopted(
             out[np.uint64(filled)] = rank
             filled += 1
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+
+
+@compiled
+def listed_rows(
+    offsets: _Ids, ranks: _Ids, counts: npt.NDArray[np.int32], listed: int, named: int, stubs: int
+) -> tuple[_Ids, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return clients' rows with a word for each rank, and one stub for many ranks of the tail.
+
+    Args:
+        offsets: ``(n + 1,) int64`` rows of each client.
+        ranks: ``(rows,) int64`` from 1, distinct within a client.
+        counts: ``(rows,) int32``.
+        listed: Ranks up to here have the word ``rank - 1``; a rank beyond has the stub ...
+        named: ... ``(rank - named - 1) % stubs``, whose word is ``listed`` and more.
+        stubs: How many there are.
+
+    Returns:
+        ``(n + 1,)`` offsets, ``(rows,) int32`` words, distinct within a client, and their counts.
+    """
+    ends = np.zeros(len(offsets), dtype=np.int64)
+    words = np.empty(len(ranks), dtype=np.int32)
+    sums = np.empty(len(ranks), dtype=np.int32)
+    last_row = np.full(stubs, -1, dtype=np.int64)
+    size = 0
+    for client in range(len(offsets) - 1):
+        first = size
+        for i in range(offsets[client], offsets[client + 1]):
+            word = ranks[i] - 1
+            if word >= listed:
+                stub = (word - named) % stubs
+                row = last_row[stub]
+                if row >= first:
+                    sums[row] += counts[i]
+                    continue
+                last_row[stub] = size
+                word = listed + stub
+            words[size] = word
+            sums[size] = counts[i]
+            size += 1
+        ends[client + 1] = size
+    return ends, words[:size], sums[:size]
+
+
+@compiled
+def count_words(
+    word_ids: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.int32],
+    totals: npt.NDArray[np.signedinteger[Any]],
+) -> None:
+    """Add a block's rows to ``(V, 2)`` totals: contributions, and clients.
+
+    Args:
+        word_ids: ``(rows,) int32``, distinct within a client.
+        counts: ``(rows,) int32``.
+        totals: ``int32``, or ``int64`` where that may be too few bits; changed in place.
+    """
+    for i in range(len(word_ids)):
+        # Unsigned, so that no negative index has to be provided for.
+        word = np.uint64(word_ids[i])
+        totals[word, 0] += counts[i]
+        totals[word, 1] += 1

@@ -32,7 +32,6 @@ def choose_contributions(
     counts: npt.NDArray[np.int32],
     word_values: _Ids,
     live: _Bits,
-    coded_values: _Ids,
     max_items: int,
     greedy: bool,
     tie_key: np.uint64,
@@ -50,7 +49,6 @@ def choose_contributions(
         counts: ``(rows,) int32``.
         word_values: ``(V,) int64`` value of each word, negative for words with none.
         live: ``(ceil(V / 8),) uint8``: a bit for each word, lowest first: whether it has a value.
-        coded_values: ``(m,) int64``: those of the words V to V + m - 1.
         max_items: B.
         greedy: Take the B largest counts, ties by a hash of client and value; otherwise a uniform
             B-subset.
@@ -63,7 +61,7 @@ def choose_contributions(
     num_clients = len(clients)
     chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
     sizes = np.zeros(num_clients, dtype=np.int64)
-    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
+    rule = (word_values, live, max_items, greedy, tie_key)
     work = _room(offsets)
     for i in range(num_clients):
         here = slice(offsets[i], offsets[i + 1])
@@ -82,7 +80,6 @@ def count_contributions(
     counts: npt.NDArray[np.int32],
     word_values: _Ids,
     live: _Bits,
-    coded_values: _Ids,
     max_items: int,
     greedy: bool,
     tie_key: np.uint64,
@@ -95,7 +92,7 @@ def count_contributions(
     place, and all values are below s. Returned are the numbers of contributions, and of clients
     that have any.
     """
-    rule = (word_values, live, coded_values, max_items, greedy, tie_key)
+    rule = (word_values, live, max_items, greedy, tie_key)
     work = _room(offsets)
     contributions, clients_with_items = 0, 0
     for i in range(len(clients)):
@@ -132,28 +129,19 @@ def _choose(
     work: Any,
 ) -> Any:
     """Put one client's contributions first in ``work[0]``, and return how many they are."""
-    word_values, live, coded_values, max_items, greedy, tie_key = rule
+    word_values, live, max_items, greedy, tie_key = rule
     values, totals, hashes, slots = work
-    num_words = np.uint64(len(word_values))
     # Past the first layers few words have a value, which is hard to guess: so all are written down,
     # and those without are written over. Their bits stay in the cache, unlike their values.
     found = _0
     for row in range(len(word_ids)):
         word = np.uint64(word_ids[row])
-        listed = word < num_words
-        place = word if listed else _0
-        bit = np.uint64(live[place >> _3] >> (place & _7)) & _1
         values[found] = np.int64(word)
         totals[found] = counts[row]
-        found += bit | np.uint64(not listed)
-    rows = _0
+        found += np.uint64(live[word >> _3] >> (word & _7)) & _1
     for j in range(found):
-        held = np.uint64(values[j])
-        value = word_values[held] if held < num_words else coded_values[held - num_words]
-        values[rows] = value
-        totals[rows] = totals[j]
-        rows += np.uint64(value >= 0)
-    size = _merge_equal(values, totals, np.int64(rows), slots)
+        values[j] = word_values[np.uint64(values[j])]
+    size = _merge_equal(values, totals, np.int64(found), slots)
     if size <= max_items:
         return size
     if greedy:

@@ -3,39 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from fedhh.questions.question import Aggregate
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Counted:
-    """What some clients hold, counted by the simulator as it draws them.
-
-    Attributes:
-        clients: Ranges of client numbers: first, and one behind the last.
-        words: ``(V, 2)``, ``int32`` or ``int64``: contributions for each word of the lexicon, and
-            its holders.
-        contributions: Contributions in all, those for words outside the lexicon included.
-        squares: Sum over clients of their squared number of contributions.
-    """
-
-    clients: tuple[tuple[int, int], ...]
-    words: npt.NDArray[np.signedinteger[Any]]
-    contributions: int
-    squares: int
-
-    def merge(self, other: Counted) -> Counted:
-        """Return the counts of both groups of clients."""
-        return Counted(
-            clients=self.clients + other.clients,
-            words=np.add(self.words, other.words, dtype=np.int64),
-            contributions=self.contributions + other.contributions,
-            squares=self.squares + other.squares,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +46,6 @@ class Diagnostics:
     Attributes:
         num_dummies: Contributions that were the dummy.
         num_clients_with_items: Clients that held at least one candidate.
-        counted: What the clients hold, where that is counted while they answer.
         is_sampled: Whether the tally was drawn at once, and no report was made.
         attendance: How many devices were there; None where all clients always answer.
         fakes: What fake clients sent; None where there are none.
@@ -85,7 +53,6 @@ class Diagnostics:
 
     num_dummies: int = 0
     num_clients_with_items: int = 0
-    counted: Counted | None = field(default=None, compare=False)
     is_sampled: bool = False
     attendance: Attendance | None = None
     fakes: Aggregate | None = field(default=None, compare=False)
@@ -95,9 +62,6 @@ class Diagnostics:
         return Diagnostics(
             num_dummies=self.num_dummies + other.num_dummies,
             num_clients_with_items=self.num_clients_with_items + other.num_clients_with_items,
-            counted=self.counted.merge(other.counted)
-            if self.counted and other.counted
-            else self.counted or other.counted,
             is_sampled=self.is_sampled or other.is_sampled,
             attendance=self.attendance or other.attendance,
             fakes=self.fakes or other.fakes,

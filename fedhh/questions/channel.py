@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,11 @@ from fedhh.oracles import OracleSpec
 from fedhh.questions.choice import Attack, Choice
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.names import KnownCoded, Names
 from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion, Messages, Tally, merge_messages
 
 _NOT_THE_FIRST_BLOCK = 1
 """The first block may bring what is no client's, such as the noise of servers."""
-
-_NO_VALUES: Values = np.zeros(0, dtype=np.int64)
 
 RngOf = Callable[[int], np.random.Generator]
 """The generator of each part of a tally that is drawn at once."""
@@ -74,7 +70,7 @@ class Channel(ABC):
         self,
         question: AnyQuestion,
         said: Said,
-        tables: Sequence[Any],
+        table: Any,
         coins: Coins,
         tally: Tally,
     ) -> Sent:
@@ -83,7 +79,7 @@ class Channel(ABC):
         Args:
             question: The broadcast.
             said: What the block's clients say.
-            tables: `table` of the population's words, and of the block's coded words if it has any.
+            table: `table` of the population's words.
             coins: The block's.
             tally: ``(question.tally_size,) int64``, changed in place; noise-free counts where the
                 question asks for those.
@@ -200,14 +196,9 @@ class Answering:
     """
 
     def __init__(self, question: AnyQuestion, words: WordMatcher, seed: int) -> None:
-        self._question, self._words, self._seed = question, words, seed
+        self._question, self._seed = question, seed
         self._known = question.names.known(words, question.alphabet)
         self._table = question.channel.table(question, self._known)
-
-    @cached_property
-    def _coded(self) -> KnownCoded:
-        names: Names = self._question.names
-        return names.coded(self._words, self._question.alphabet)
 
     def add_block(self, rows: ClientBlock, block: int, tally: Tally) -> Sent:
         """Add the block's reports to the tally; raw items end here.
@@ -225,18 +216,13 @@ class Answering:
             layer=question.layer,
             block=block,
         )
-        tables, coded = [self._table], _NO_VALUES
-        if len(rows.coded):
-            known = self._coded(rows.coded)
-            tables.append(channel.table(question, known))
-            coded = known.values
-        held = Held(rows=rows, known=self._known, coded=coded)
+        held = Held(rows=rows, known=self._known)
         if question.counts_only:
             counted = channel.count(question, held, coins, tally)
             if counted is not None:
                 return counted
         said = question.choice.say(question, held, coins)
-        return channel.add(question, said, tables, coins, tally)
+        return channel.add(question, said, self._table, coins, tally)
 
 
 def _honest(attack: Attack, words: Values) -> Sent:

@@ -157,7 +157,6 @@ class SampleB(Choice):
             rows.counts,
             known.values,
             known.live,
-            held.coded,
             question.max_items,
             self.sampler == "greedy",
             coins.of_round(Stream.TIE_BREAK).integers(0, 2**64, dtype=np.uint64),
@@ -177,7 +176,7 @@ class OneTyped(Choice):
         words = draw_words(held.rows, coins.rng(Stream.SAMPLING))
         drawn = words >= 0
         values = np.full((len(words), 1), -1, dtype=np.int64)
-        values[drawn, 0] = held.values(words[drawn])
+        values[drawn, 0] = held.known.values[words[drawn]]
         sizes = (values[:, 0] >= 0).astype(np.int64)
         return Said(values=values, sizes=sizes, holders=int(sizes.sum()))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +26,12 @@ class ClientBlock:
         offsets: ``(n + 1,) int64``; client i's items are ``offsets[i] : offsets[i + 1]``.
         word_ids: ``(items,) int32`` into the population's lexicon, distinct within a client.
         counts: ``(items,) int32``, at least 1: how often the client typed the word.
-        coded: ``(m,) int64``: words that the lexicon lacks. Word id ``len(lexicon) + i`` is the
-            coded word with number ``coded[i]``, see `fedhh.words.coded_words`.
     """
 
     clients: npt.NDArray[np.int64]
     offsets: npt.NDArray[np.int64]
     word_ids: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
-    coded: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def holding(cls, words: Values) -> Self:
@@ -81,23 +78,10 @@ class Held:
     Attributes:
         rows: The clients.
         known: The population's words.
-        coded: The block's coded words: ``(m,) int64``, -1 for none.
     """
 
     rows: ClientBlock
     known: Known
-    coded: Values
-
-    def values(self, words: npt.NDArray[np.integer[Any]]) -> Values:
-        """Return the values of ``(k,) int64`` word ids."""
-        listed = self.known.values
-        if not len(self.coded):
-            return np.asarray(listed[words])
-        is_listed = words < len(listed)
-        values = np.empty(len(words), dtype=np.int64)
-        values[is_listed] = listed[words[is_listed]]
-        values[~is_listed] = self.coded[words[~is_listed] - len(listed)]
-        return values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

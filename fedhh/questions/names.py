@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
     from fedhh.hashing import StringKeys
 
 Itemsets = npt.NDArray[np.int64]
-
-
-KnownCoded = Callable[[Values], Known]
-"""From numbers of coded words, ``(m,) int64``, to their values."""
 
 
 class Names(ABC):
@@ -55,17 +50,6 @@ class Names(ABC):
     @abstractmethod
     def known(self, words: WordMatcher, alphabet: Alphabet) -> Known:
         """Return the values of a population's words."""
-
-    def coded(self, words: WordMatcher, alphabet: Alphabet) -> KnownCoded:
-        """Return what finds the values of coded words, which a population's lexicon lacks.
-
-        Args:
-            words: The population's.
-            alphabet: Symbols of a word.
-        """
-        from fedhh.questions.coded import coded_matcher
-
-        return lambda numbers: self.known(coded_matcher(numbers), alphabet)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,12 +106,6 @@ class TrieNames(Names):
     def known(self, words: WordMatcher, alphabet: Alphabet) -> Known:
         return Known(words=words, values=words.prefix_values(self, alphabet))
 
-    def coded(self, words: WordMatcher, alphabet: Alphabet) -> KnownCoded:
-        from fedhh.questions.coded import CodedMatcher, coded_matcher
-
-        find, none = CodedMatcher(self, alphabet), coded_matcher(np.zeros(0, dtype=np.int64))
-        return lambda numbers: Known(words=none, values=find.values(numbers))
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UploadNames(TrieNames):
@@ -141,22 +119,12 @@ class UploadNames(TrieNames):
         return 0.0
 
     def known(self, words: WordMatcher, alphabet: Alphabet) -> Known:
-        return self._numbered(words, alphabet, np.arange(len(words.lexicon), dtype=np.int64))
-
-    def coded(self, words: WordMatcher, alphabet: Alphabet) -> KnownCoded:
-        from fedhh.questions.coded import coded_matcher
-
-        # A coded word's own number, so that a greedy client's ties go by it in any block.
-        first = len(words.lexicon)
-        return lambda numbers: self._numbered(coded_matcher(numbers), alphabet, first + numbers)
+        usable = words.lexicon.reachable(alphabet, self.excluded.shape[1] - 1)
+        return Known(words=words, values=np.where(usable, np.arange(len(usable)), -1))
 
     def candidates(self, words: WordMatcher, alphabet: Alphabet) -> Values:
         """Return ``(V,) int64``: the candidate that each word begins with, -1 for none."""
         return words.prefix_values(self, alphabet)
-
-    def _numbered(self, words: WordMatcher, alphabet: Alphabet, numbers: Values) -> Known:
-        usable = words.lexicon.reachable(alphabet, self.excluded.shape[1] - 1)
-        return Known(words=words, values=np.where(usable, numbers, -1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -264,7 +232,7 @@ class ItemSets(Names):
     def held_by(self, held: Held) -> tuple[Values, Values]:
         """Return pairs (client, candidate) as ``(h,) int64`` each, by client."""
         rows = held.rows
-        places = held.values(rows.word_ids)
+        places = held.known.values[rows.word_ids]
         owners = np.repeat(np.arange(len(rows.clients)), np.diff(rows.offsets))
         has_place = places >= 0
         if self.itemsets.shape[1] == 1:

@@ -62,7 +62,7 @@ class PlainVotes(Channel):
         return Noise(oracle=self.pure, num_reports=aggregate.num_reports)
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         return self._vote(said.values.ravel(), tally)
 
@@ -129,7 +129,7 @@ class PlainWords(Channel):
         return _Spelled(known.codes, known.values)
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         most = question.max_items
@@ -146,8 +146,7 @@ class PlainWords(Channel):
         rows[:, -1] = counts
         if self.by_size:
             kinds, rows[:, -2] = np.divmod(kinds, most + 1)
-        for table in tables:
-            table.fill(words[kinds], rows[:, : question.names.length])
+        table.fill(words[kinds], rows[:, : question.names.length])
         return Sent.of(said, len(keys), rows)
 
     def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
@@ -300,7 +299,7 @@ class SecureVotes(NoisyVotes):
         return self.num_candidates * math.log2(self.modulus) / question.max_items
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         """Add up votes and noise shares of those clients that do not drop out.
 
@@ -381,13 +380,13 @@ class UploadVotes(NoisyVotes):
         """Return 1: the noise does not come from clients."""
         return 1.0
 
-    def table(self, question: AnyQuestion, known: Known) -> tuple[Values, Values]:
-        """Return the words' numbers, and the candidates that they begin with."""
+    def table(self, question: AnyQuestion, known: Known) -> Values:
+        """Return the candidates that the words begin with."""
         names: UploadNames = question.names
-        return known.values, names.candidates(known.words, question.alphabet)
+        return names.candidates(known.words, question.alphabet)
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         """Count the uploaded words under each candidate, as two servers would together.
 
@@ -395,14 +394,7 @@ class UploadVotes(NoisyVotes):
         on.
         """
         words = said.values[said.values >= 0]
-        (_, listed), *beyond = tables
-        is_listed = words < len(listed)
-        values = np.empty(len(words), dtype=np.int64)
-        values[is_listed] = listed[words[is_listed]]
-        for numbers, candidates in beyond:
-            order = np.argsort(numbers)
-            places = np.searchsorted(numbers, words[~is_listed], sorter=order)
-            values[~is_listed] = candidates[order[places]]
+        values = table[words]
         tally += np.bincount(values[values >= 0], minlength=len(tally))
         if coins.block == 0:
             tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -164,14 +163,13 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
         return tally[:first], fragments.reshape(positions, -1), tally[len(tally) - positions :]
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         positions = rng.integers(self.puzzle.num_positions, size=len(keys))
         pieces = rng.integers(self.puzzle.num_fragments, size=len(keys))
-        for table in tables:
-            table.fill(keys, positions, pieces)
+        table.fill(keys, positions, pieces)
         word_sums, fragment_sums, records = self.split(tally)
         counts_only = question.counts_only
         tell(self.words, reported, rng=rng, out=word_sums, counts_only=counts_only)
@@ -294,16 +292,15 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
         return tally[:first], tally[first:].reshape(shape)
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         pairs = rng.integers(len(self.pairs), size=len(keys))
         texts = rng.integers(self.puzzle.num_texts, size=(2, len(keys)))
         positions = np.ascontiguousarray(self.pairs[pairs].T)
-        for table in tables:
-            for side in range(2):
-                table.fill(keys, positions[side], texts[side])
+        for side in range(2):
+            table.fill(keys, positions[side], texts[side])
         words, patterns = self.split(tally)
         self.words.add_reports(reported, rng=rng, out=words)
         cohorts = rng.integers(self.ngrams.filters.num_cohorts, size=len(keys))
@@ -398,7 +395,7 @@ class Blooms(Channel):
         return self.reports.report_bits
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         keys, reports = said.contributions(question.pad), self.reports
         add = reports.add_noise_free_counts if question.counts_only else reports.add_reports

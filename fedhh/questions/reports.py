@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -135,7 +135,7 @@ class Reports(Channel):
         return self.randomizer.report_bits
 
     def add(
-        self, question: AnyQuestion, said: Said, tables: Sequence[Any], coins: Coins, tally: Tally
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
     ) -> Sent:
         rng = coins.randomizer
         votes = self.client_votes(question.max_items)

@@ -1,4 +1,4 @@
-"""Coded words: a pronounceable word for each integer, and the integer of a word.
+"""Coded words: a pronounceable word for each integer.
 
 They are the strings of rare ranks, the same in every language: an alphabet without Latin letters
 spells none of them.
@@ -7,12 +7,9 @@ spells none of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-
-from fedhh.kernels.ranks import MAX_RANK
 
 _Ids = npt.NDArray[np.int64]
 
@@ -53,26 +50,6 @@ def coded_words(numbers: _Ids) -> list[str]:
     points[np.arange(len(rest)), 2 * syllables] = ord(MARK)
     words: list[str] = points.view(f"<U{width}").ravel().tolist()
     return words
-
-
-def coded_numbers(words: Iterable[str]) -> _Ids:
-    """Return each word's number, ``int64``; -1 for words that no number below 2**53 has.
-
-    >>> coded_numbers(["bababaq", "babababaq", "word"]).tolist()
-    [0, 1000000, -1]
-    """
-    numbers = []
-    for word in words:
-        number = -1
-        if is_coded(word):
-            digits = [
-                CONSONANTS.index(word[i]) * len(VOWELS) + VOWELS.index(word[i + 1])
-                for i in range(0, len(word) - 1, 2)
-            ]
-            shorter = sum(_SYLLABLES**size for size in range(FEWEST_SYLLABLES, len(digits)))
-            number = shorter + sum(d * _SYLLABLES**place for place, d in enumerate(digits))
-        numbers.append(number if number < MAX_RANK else -1)
-    return np.array(numbers, dtype=np.int64)
 
 
 def is_coded(word: str) -> bool:

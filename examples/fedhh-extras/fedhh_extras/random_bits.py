@@ -25,7 +25,7 @@ class RandomBits(PureVotes, Channel):
     domain_size = property(lambda self: self.size + 1)
     local_epsilon = property(lambda self: self.epsilon)
 
-    def add(self, question, said, tables, coins, tally):
+    def add(self, question, said, table, coins, tally):
         """Add the bits that say yes, by candidate."""
         own, rng = said.contributions(question.pad), coins.randomizer
         drawn = rng.integers(self.size, size=len(own))

@@ -6,14 +6,12 @@ import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.questions.answer import Counted
 from fedhh.questions.clients import ClientBlock
 from fedhh.simulation.roster import ClientOrder
 from fedhh.validation import InputError
@@ -30,34 +28,6 @@ CountProgress = Callable[[int, int], None]
 """Called with the number of clients counted so far, from 0, and how many there are to count."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RareWords:
-    """What clients hold outside the words of their population's lexicon.
-
-    Attributes:
-        contributions: How often all clients together typed such words.
-        sample: ``(m,) int64`` numbers of coded words, drawn as some clients typed them.
-        sample_counts: ``(m,) int64``: how often.
-    """
-
-    contributions: int
-    sample: Ids
-    sample_counts: Ids
-
-
-class ClientCounter(ABC):
-    """Counts what clients hold, block by block."""
-
-    @abstractmethod
-    def add(self, rows: ClientBlock) -> None:
-        """Count some clients, whose numbers follow each other."""
-
-    @property
-    @abstractmethod
-    def counted(self) -> Counted:
-        """What has been counted."""
-
-
 class Population(ChecksReturns, ABC):
     """Clients with their words, and the truth that a simulator may know about them.
 
@@ -70,6 +40,8 @@ class Population(ChecksReturns, ABC):
             other are a random sample.
         is_held: Whether all clients are in memory, and can be looked at at once.
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
+        num_stubs: So many words at the end of the lexicon are stubs: beginnings of rare words,
+            which count as contributions and cannot be found.
     """
 
     name: str
@@ -78,6 +50,7 @@ class Population(ChecksReturns, ABC):
     is_shuffled: bool = False
     is_held: bool = False
     drawn_from: int | None = None
+    num_stubs: int = 0
 
     @property
     @abstractmethod
@@ -128,30 +101,13 @@ class Population(ChecksReturns, ABC):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether the counts of words are there, and take no pass over the clients any more."""
-        return True
-
-    def count(
-        self, progress: CountProgress | None = None, *, counted: Counted | None = None
-    ) -> None:
+    def count(self, progress: CountProgress | None = None) -> None:
         """Make the counts, if that takes a pass over the clients that is still to be done.
 
         Args:
             progress: Hears how far it is.
-            counted: What has been counted while clients answered, by a `counter`.
         """
         return
-
-    def counter(self) -> ClientCounter | None:
-        """Return what counts clients as they are drawn, where drawing them again would cost."""
-        return None
-
-    @property
-    def rare_words(self) -> RareWords | None:
-        """What clients hold outside the lexicon; None if the lexicon has every word."""
-        return None
 
     @property
     def counted_clients(self) -> int:

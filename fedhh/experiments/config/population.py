@@ -303,8 +303,7 @@ class _AllNew(Mapping[str, Any]):
     @cached_property
     def _all(self) -> dict[str, Any]:
         population = self._population
-        rare = population.rare_words
-        tokens = int(population.word_counts.sum()) + (0 if rare is None else rare.contributions)
+        tokens = int(population.word_counts.sum())
         held = int((population.word_clients > 0).sum())
         return removal_facts(
             KnownRemoval(

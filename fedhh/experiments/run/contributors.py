@@ -70,7 +70,7 @@ def _sums(
     """Return ``(f,)`` contributors and holders of a question's words among the first clients."""
     matcher = WordMatcher(population.lexicon)
     names, alphabet = question.names, question.alphabet
-    lexicon, coded = names.known(matcher, alphabet), names.coded(matcher, alphabet)
+    known = names.known(matcher, alphabet)
     greedy = None
     if question.choice.sampler == "greedy":
         counting = replace(question, counts_only=True)
@@ -80,9 +80,7 @@ def _sums(
     chosen = np.zeros(question.channel.domain_size, dtype=np.int64)
     for block, first in enumerate(range(0, num_clients, _AT_ONCE)):
         rows = population.block(np.arange(first, min(first + _AT_ONCE, num_clients)))
-        values, sizes = _held_values(
-            rows, np.concatenate([lexicon.values, coded(rows.coded).values])
-        )
+        values, sizes = _held_values(rows, known.values)
         held += np.bincount(values, minlength=len(held))
         if greedy is not None:
             greedy.add_block(rows, block, chosen)

@@ -76,7 +76,6 @@ class FollowedRun:
         self._observer = Observer(
             protocol,
             population,
-            resumes=bool(heard),
             records=self._log is not None,
             progress=partial(self._listener.phase, "counting true words"),
         )
@@ -157,7 +156,7 @@ class FollowedRun:
         protocol, population, seed = self._protocol, self._population, self._seed
         state, rows, settings = self._state, self._rows, self._settings
         observer, fidelity, fakes = self._observer, self._fidelity, self._fakes
-        truth = observer.finish(rows)
+        truth = observer.truth
         found = protocol.discoveries(state if ended is None else protocol.stopped(state))
         table = discoveries_table(
             found,

@@ -32,7 +32,6 @@ from fedhh.experiments.run.privacy import (
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.workers import (
     choose_workers,
-    counting_worker,
     open_executor,
     open_workers,
     seconds_of_run,
@@ -94,7 +93,7 @@ def simulate(
     fidelity = fidelity or Fidelity()
     fidelity.check(protocol)
     check_devices(devices, protocol.plan)
-    worker = counting_worker(population, seed)
+    worker = ClientWorker(population, seed=seed)
     with open_workers(worker, workers, ray_address) as executor:
         run = FollowedRun(
             protocol,

@@ -14,12 +14,10 @@ import numpy.typing as npt
 
 from fedhh.clients.populations.population import CountProgress, Population
 from fedhh.protocol import Discoveries
-from fedhh.questions.answer import Counted
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import END, Alphabet, beginning
-from fedhh.words.coded_words import coded_words
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
@@ -42,7 +40,7 @@ class Truth:
         words: The population's words.
         counts: ``(V,) int64``: contributions for each word.
         clients: ``(V,) int64``: clients that hold each word.
-        mass: Contributions in all, those for words outside the lexicon included.
+        mass: Contributions in all.
         num_clients: Clients in all.
         counted_clients: On how many of them all this rests.
         share_std_error: At most the standard error of a share, from not counting all.
@@ -56,10 +54,9 @@ class Truth:
         depth: int,
         *,
         progress: CountProgress | None = None,
-        counted: Counted | None = None,
     ) -> None:
         """Count once; the arrays are shared by all that measure."""
-        population.count(progress, counted=counted)
+        population.count(progress)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
         self._depth = depth
@@ -70,21 +67,9 @@ class Truth:
         self.num_clients = population.num_clients
         self.counted_clients = population.counted_clients
         self.share_std_error = population.share_std_error
-        self._rare: _RareSample | None = None
-        rare = population.rare_words
-        if rare is not None and rare.contributions:
-            self.mass += rare.contributions
-            sample = Lexicon(words=coded_words(rare.sample))
-            weights = rare.sample_counts / rare.sample_counts.sum()
-            self._rare = _RareSample(
-                walk=LexiconWalk(sample, alphabet, depth + 1),
-                reachable=sample.reachable(alphabet, depth),
-                weights=weights * (rare.contributions / self.mass),
-            )
         self.reachable = population.lexicon.reachable(alphabet, depth)
-        self.reachable_mass = self.share(self.reachable)
-        if self._rare is not None:
-            self.reachable_mass += float(self._rare.weights[self._rare.reachable].sum())
+        # Of a stub's words, it can spell what it can spell of their beginning.
+        self.reachable_mass = self.share(self.reachable | _spellable_stubs(population, alphabet))
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._matcher = WordMatcher(population.lexicon)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
@@ -93,8 +78,8 @@ class Truth:
     def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
         """Return each discovered word's id, -1 for words that no client holds.
 
-        Of a population larger than its lexicon, a word outside the lexicon counts as held by
-        nobody: so few clients hold it that only chance could find it.
+        A word whose clients' lexicon has a stub in its place counts as held by nobody: so few hold
+        it that only chance could find it.
         """
         # What a run has found mostly stays, in its place.
         same = len(self._looked_up[0])
@@ -171,26 +156,7 @@ class Truth:
         lost = was_alive & ~self._found
         if extended is not None:
             lost &= ~_begin(self._walk, extended)
-        missed = self.share(lost) + self._lost(trie, extended)
-        return Observed(coverage=coverage, missed_mass=missed)
-
-    def _lost(self, trie: PrefixTrie, extended: PrefixTrie | None) -> float:
-        """Return the missed mass among words outside the lexicon, from the sample of them."""
-        if self._rare is None:
-            return 0.0
-        lost = _begin(self._rare.walk, trie)
-        if extended is not None:
-            lost &= ~_begin(self._rare.walk, extended)
-        return float(self._rare.weights[lost].sum())
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _RareSample:
-    """A sample of the words outside the lexicon; weights are shares of all contributions."""
-
-    walk: LexiconWalk
-    reachable: npt.NDArray[np.bool_]
-    weights: Shares
+        return Observed(coverage=coverage, missed_mass=self.share(lost))
 
 
 def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
@@ -207,3 +173,13 @@ def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
 
 def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
     return np.asarray(walk.nodes(trie) != ABSENT)
+
+
+def _spellable_stubs(population: Population, alphabet: Alphabet) -> npt.NDArray[np.bool_]:
+    """Return ``(V,) bool``: which words are stubs of whose symbols the alphabet lacks the last."""
+    spellable = np.zeros(len(population.lexicon), dtype=np.bool_)
+    if population.num_stubs:
+        stubs = population.lexicon.words[-population.num_stubs :]
+        starts = Lexicon(words=[stub[:-1] for stub in stubs])
+        spellable[-population.num_stubs :] = starts.reachable(alphabet, len(stubs[0]))
+    return spellable

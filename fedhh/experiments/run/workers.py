@@ -137,7 +137,7 @@ def open_executor(
     It serves every configuration with the same seed and population.
     """
     _log.info("clients are asked %s", workers.why)
-    worker = counting_worker(population, config.seed)
+    worker = ClientWorker(population, seed=config.seed)
     if ahead is not None:
         from fedhh.simulation.ray.executor import RayExecutor
 
@@ -160,8 +160,3 @@ def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
         from fedhh.simulation.ray import connection
 
         connection.check_cluster(ray_address)
-
-
-def counting_worker(population: Population, seed: int) -> ClientWorker:
-    """Return what answers for clients, and counts their words where nobody has."""
-    return ClientWorker(population, seed=seed, counts=not population.is_counted)

@@ -67,7 +67,7 @@ def test_a_virtual_population_of_listed_words_holds_what_a_stored_one_holds():
     names = [stored.lexicon.words[i] for i in one.word_ids.tolist()]
     assert names == [virtual.lexicon.words[i] for i in other.word_ids.tolist()]
     assert one.counts.tolist() == other.counts.tolist()
-    assert virtual.rare_words.contributions == 0
+    assert virtual.num_stubs == 0
     assert virtual.word_counts.sum() == stored.word_counts.sum()
 
 

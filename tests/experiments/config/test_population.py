@@ -169,9 +169,10 @@ def test_every_user_is_drawn_equally_often(tmp_path, seeds):
 def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
     config = PopulationConfig(source="chat", clients=1_000, virtual=True)
     population, facts = build_population(config, seed=0)
-    assert not population.is_counted
+    heard = []
     assert facts["tokens"] > facts["words"] > 0
-    assert population.is_counted
+    population.count(lambda done, of: heard.append(done))
+    assert not heard
 
 
 def test_a_dataframe_gives_the_population_of_its_file(tmp_path):

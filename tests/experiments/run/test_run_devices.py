@@ -277,7 +277,7 @@ def test_claims_before_a_run_are_for_the_least_answers_everywhere():
 
 
 @pytest.mark.slow(
-    "tests/experiments/run/test_counting_while_asking.py::test_a_census_of_parts_is_the_census"
+    "tests/clients/populations/test_virtual.py::test_counts_do_not_depend_on_chunks_or_cores"
 )
 def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexicon):
     protocol = LdpTrieHH(clients_per_layer=300, depth=3, passes=1, eta_max=20)

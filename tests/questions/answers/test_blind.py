@@ -13,7 +13,6 @@ from fedhh.questions.matching import WordMatcher
 from fedhh.questions.records import PartsTable
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
-from fedhh.words.coded_words import coded_words
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.puzzle import FragmentPuzzle
 from tests import questions_of_each_kind as ask
@@ -139,40 +138,6 @@ def test_a_sketch_of_prefixes_adds_up_without_messages():
     counts = answerer.add_block(population.items, 0, tally)
     assert counts.messages is None
     assert tally.sum() == counts.num_reports == 600 * 7
-
-
-@pytest.mark.parametrize("kind", ["fragments", "prefixes"])
-def test_coded_words_of_a_block_are_reported_as_words_of_the_lexicon_are(kind):
-    numbers = np.array([3, 17, 1_000_005])
-    coded = coded_words(numbers)
-    # The first coded word is in the lexicon too: one string, counted together.
-    lexicon = Lexicon(words=["lol", coded[0]])
-    rows = ClientBlock(
-        clients=np.arange(4),
-        offsets=np.array([0, 2, 3, 4, 6]),
-        word_ids=np.array([0, 2, 3, 1, 1, 4], dtype=np.int32),
-        counts=np.ones(6, dtype=np.int32),
-        coded=numbers,
-    )
-    expected = {"lol": 1, coded[0]: 3, coded[1]: 1, coded[2]: 1}
-    if kind == "fragments":
-        puzzle = FragmentPuzzle(
-            alphabet_size=27, length=10, fragment_length=2, num_puzzles=16, hash_seed=1
-        )
-        question = fragment_question(puzzle=puzzle, pad=False)
-        tally = np.zeros(question.tally_size, dtype=np.int64)
-        counts = Answering(question, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
-        support = question.channel.words.support(
-            question.channel.split(tally)[0], keys_of(question, list(expected))
-        )
-    else:
-        prefixes = prefix_question(prefix_length=9, longest_word=10, pad=False)
-        tally = np.zeros(prefixes.tally_size, dtype=np.int64)
-        counts = Answering(prefixes, WordMatcher(lexicon), 3).add_block(rows, 0, tally)
-        keys = prefixes.names.keys_of(prefixes.alphabet.encode(list(expected), width=9))
-        support = prefixes.channel.pure.support(tally, keys)
-    assert counts.num_reports == 6
-    assert support.tolist() == list(expected.values())
 
 
 def test_a_table_fills_in_fragments_of_its_own_strings_only():
