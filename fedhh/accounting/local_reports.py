@@ -53,12 +53,8 @@ class LocalReports(Plan):
         randomizers: What each contribution is reported through: one report of each, whose
             epsilons add up. A layer's domain is that of the last one. None where these are no
             frequency oracles; rounds state the local epsilon.
-        is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
-            the randomizers' epsilons are those of the client, and not of one item alone.
         validation_randomizer: What the last layer's contributions go through instead, whole, if
             that is another; with all their epsilons together.
-        false_discovery_rate: Of what the validation round returns; 0 without one. All words that
-            a run returns have passed it, and it is the last layer.
         anonymity_k: k of the validation round: a word that at most k clients of the population
             hold passes it with probability at most ``false_discovery_rate``.
         votes_per_client: "one" where a client's reports are counted together. What is computed
@@ -67,9 +63,7 @@ class LocalReports(Plan):
     """
 
     randomizers: tuple[OracleSpec, ...] = ()
-    is_of_whole_set: bool = False
     validation_randomizer: OracleSpec | None = None
-    false_discovery_rate: float = 0.0
     anonymity_k: int = 0
     votes_per_client: VotesPerClient = "all"
 
@@ -154,7 +148,6 @@ class LocalReports(Plan):
 
     @property
     def item_theorem(self) -> str:
-        """Why a contribution is private that goes through the randomizers."""
         if self.is_of_whole_set:
             return PADDED_SAMPLE
         if len(self.randomizers) > 1:

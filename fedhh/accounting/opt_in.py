@@ -123,6 +123,13 @@ class OptInBlend(Plan):
         return unprotected(unit, self._curators_cohort, assumptions=said)
 
     @property
+    def who_trust(self) -> str:
+        return (
+            "For clients who did not opt in: those who did trust a curator, with "
+            f"epsilon {self.opt_in_epsilon:g} at delta {self.opt_in_delta:g} each run."
+        )
+
+    @property
     def who_randomize(self) -> LocalReports:
         return self.local
 

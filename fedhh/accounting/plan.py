@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from fedhh.accounting.bounds.composition import QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import (
+    NO_RANDOMIZER,
     UNITS,
     Guarantee,
     PrivacyReport,
@@ -18,7 +19,7 @@ from fedhh.accounting.guarantees import (
     or_infinite,
     unprotected,
 )
-from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.rounds import PlannedRound, RoundSummary, epoch_of
 from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, require_between, require_choice, shown
 
@@ -33,11 +34,6 @@ ANY_ALPHA = 0.95
 """Of approximate k-anonymity, where nothing of it is asked for."""
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
-
-
-def epoch_of(place: int, num_rounds: int, epochs: int) -> int:
-    """Return in which of some epochs a round is: in each as many rounds, up to one."""
-    return place * epochs // num_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +56,10 @@ class Plan:
             other round asks. All others then ask the rest, in one order; without any, each of them
             draws afresh from everybody.
         uploads_once: In "every-round", whether what a client sends once answers all rounds.
+        is_of_whole_set: Whether a client's contribution is about all of its items at once, so that
+            its local epsilon is that of the client, and not of one item alone.
+        false_discovery_rate: Of what the validation round returns; 0 without one. All words that
+            a run returns have passed it, and it is the last layer.
     """
 
     layers: tuple[PlannedRound, ...]
@@ -68,12 +68,16 @@ class Plan:
     secret_cohorts: bool = False
     num_apart: int = 0
     uploads_once: bool = False
+    is_of_whole_set: bool = False
+    false_discovery_rate: float = 0.0
 
     rests_on_clients: ClassVar[bool] = False
     """Whether central guarantees rest on what other clients randomize, so that colluders weaken
     them."""
     trusted: ClassVar[str] = ""
     """Whom clients trust that send in clear; empty where nobody is."""
+    draws_samples: ClassVar[bool] = False
+    """Whether each round draws a sample as large as the guarantee allows, and shares no total."""
     noise_setting: ClassVar[str] = "local_epsilon"
     """The setting that makes less noise when it is raised."""
     without_event: ClassVar[str] = "a mechanism of its own; it has none."
@@ -151,6 +155,16 @@ class Plan:
     @property
     def why_nothing(self) -> str:
         """Why a run found no word where that is known, and what would help; empty otherwise."""
+        return ""
+
+    @property
+    def item_theorem(self) -> str:
+        """Why a contribution is private that goes through the randomizers."""
+        return NO_RANDOMIZER
+
+    @property
+    def who_trust(self) -> str:
+        """Whom `who_randomize` leaves out, in a sentence; empty if nobody."""
         return ""
 
     @property

@@ -11,6 +11,11 @@ from fedhh.questions.cohort import NOBODY, Cohort
 KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
 
+def epoch_of(place: int, num_rounds: int, epochs: int) -> int:
+    """Return in which of some epochs a round is: in each as many rounds, up to one."""
+    return place * epochs // num_rounds
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlannedRound:
     """A round that a run may have, by what is known of it before the run.

@@ -71,6 +71,7 @@ class SampledThreshold(Plan):
     threshold: int
     participation: Participation = "every-round"
 
+    draws_samples: ClassVar[bool] = True
     trusted: ClassVar[str] = "the server, which reads their words"
     without_event: ClassVar[str] = "sampling with a threshold and without noise; it has none."
 

@@ -14,8 +14,8 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import Participation, epoch_of
-from fedhh.accounting.rounds import PlannedRound
+from fedhh.accounting.plan import Participation
+from fedhh.accounting.rounds import PlannedRound, epoch_of
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient

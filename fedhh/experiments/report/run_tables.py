@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
-from typing import Any, TypeGuard
+from typing import Any
 
 import pandas as pd
 
 from fedhh.accounting.guarantees import PrivacyReport
 from fedhh.accounting.layer_anonymity import claim_over_run
-from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.calendar import calendar_rows
@@ -230,7 +229,7 @@ def _local_rows(result: RunResult) -> list[_Row]:
         several_layers = f"{uses} epochs"
     rounds = f", in {several_layers}" if uses > 1 else ""
     one, several = "contribution", f"{plan.max_items} contributions of a client"
-    if _is_of_whole_set(plan):
+    if plan.is_of_whole_set:
         one, several = "word of a client", "that a client holds"
     item, user = (local_epsilon(result.privacy, unit) for unit in ("item", "user"))
     if math.isinf(item):
@@ -343,11 +342,7 @@ def falls_short(plan: Plan) -> str:
 
 
 def _scales_up(plan: Plan) -> bool:
-    return _is_of_whole_set(plan) and not plan.false_discovery_rate
-
-
-def _is_of_whole_set(plan: Plan) -> TypeGuard[LocalReports]:
-    return isinstance(plan, LocalReports) and plan.is_of_whole_set
+    return plan.is_of_whole_set and not plan.false_discovery_rate
 
 
 def _layers(layers: pd.DataFrame) -> Columns:

@@ -34,8 +34,8 @@ def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
             "secret_cohorts": plan.secret_cohorts,
             "num_apart": plan.num_apart,
             "local_epsilon": plan.local_epsilon if local else None,
-            "is_of_whole_set": getattr(plan, "is_of_whole_set", False),
-            "false_discovery_rate": getattr(plan, "false_discovery_rate", 0.0),
+            "is_of_whole_set": plan.is_of_whole_set,
+            "false_discovery_rate": plan.false_discovery_rate,
             "votes_per_client": getattr(plan, "votes_per_client", "all"),
         },
     }

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import InputError, shown
@@ -46,7 +45,7 @@ class Asked:
     @classmethod
     def of(cls, settled: AnyProtocol, *, label: str, shared: Hashable) -> Asked:
         plan = settled.plan
-        samples = isinstance(plan, SampledThreshold)
+        samples = plan.draws_samples
         return cls(
             protocol=label or settled.title,
             clients=None if samples else plan.most_uploads,
@@ -106,7 +105,7 @@ def _shared_out(protocol: AnyProtocol) -> Plan | None:
     except InputError:  # Its cohort cannot be set by itself.
         return None
     plan = probe.settle(num_clients=LARGEST_COUNT, seed=0).plan
-    return None if isinstance(plan, SampledThreshold) else plan
+    return None if plan.draws_samples else plan
 
 
 def _groups(cells: Iterable[Asked]) -> list[list[Asked]]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedhh.accounting.guarantees import Unit
-from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.sources import APPLE_CMS, APPLE_HCMS, APPLE_SFP
 from fedhh.longitudinal.ledger.cap import DEFINITION, Cap, Charge
@@ -164,8 +162,8 @@ def rules_of_run(plan: Plan, *, every: int, name: str) -> Rules:
         InputError: The protocol has no local privacy, or every < 1.
     """
     require_at_least(1, every=every)
-    local = plan.local if isinstance(plan, OptInBlend) else plan
-    if not isinstance(local, LocalReports) or not math.isfinite(local.local_epsilon):
+    local = plan.who_randomize
+    if not math.isfinite(local.local_epsilon):
         raise InputError(
             f"Expected a protocol with local privacy, got {name!r}; a ledger adds up what each "
             "record tells, and this one's records are not randomized on the device."
@@ -177,11 +175,8 @@ def rules_of_run(plan: Plan, *, every: int, name: str) -> Rules:
         f"up to {local.max_items} records in each.",
         "An item that stays on a device may enter a record of every run.",
     ]
-    if isinstance(plan, OptInBlend):
-        notes.append(
-            "For clients who did not opt in: those who did trust a curator, with "
-            f"epsilon {plan.opt_in_epsilon:g} at delta {plan.opt_in_delta:g} each run."
-        )
+    if plan.who_trust:
+        notes.append(plan.who_trust)
     if local.is_of_whole_set:
         notes.append("A record is about one value drawn from all that a client holds.")
     charge = Charge(

@@ -15,7 +15,6 @@ import tomli_w
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, ValidationError
 
-from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
 from fedhh.experiments.config.client_file import refuse_layout
 from fedhh.experiments.config.domain import FROM_DATA
@@ -301,12 +300,12 @@ def reports_of(plan: Plan, label: str) -> tuple[float, ...]:
     """Return the local epsilons of what a device sends in one round, one for each contribution.
 
     Their sum is the round's local epsilon at user level, by basic composition, as
-    `fedhh.accounting.local.local_user_epsilon` states it.
+    `Plan.local_guarantee` states it.
 
     Raises:
         InputError: Devices of the plan have no local privacy.
     """
-    if not isinstance(plan, LocalReports) or not math.isfinite(plan.local_epsilon):
+    if not math.isfinite(plan.local_epsilon):
         raise InputError(
             f"{label}: expected a protocol whose devices all randomize what they send, since a "
             "device's loss over months is that of its own reports; choose another protocol."
