@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedhh.oracles.base import FrequencyOracle
@@ -72,14 +72,7 @@ class OracleComparison:
             "recommended": self.recommended,
             "reason": self.reason,
             "oracles": [
-                {
-                    "name": name,
-                    "variance": facts.variance,
-                    "relative_to_oue": self.relative_to_oue(name),
-                    "report_bits": facts.report_bits,
-                    "aggregate_size": facts.aggregate_size,
-                    "is_sketch": facts.is_sketch,
-                }
+                {**asdict(facts), "relative_to_oue": self.relative_to_oue(name)}
                 for name, facts in self.facts.items()
             ],
             "refused": dict(self.refused),

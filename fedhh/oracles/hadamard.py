@@ -62,6 +62,7 @@ class HadamardSign(CellOracle):
         return hadamard_entries((1 + self.signed) * coefficients + self.signed, cells)
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        values = self._check_values(values)
         coefficients = rng.integers(self.num_coefficients, size=len(values))
         signs = self._entries(coefficients, values)
         signs[rng.random(len(values)) >= self.p] *= -1

@@ -13,17 +13,20 @@ from fedhh.oracles import (
     make_oracle,
     oracle_class,
 )
+from fedhh.oracles.hadamard import HadamardSign
 from fedhh.testing import ORACLE_CASES, oracle_checks
 from tests.thinned import thinned
 
 CASES = [(name, epsilon, size) for name in ORACLES for epsilon, size in ORACLE_CASES]
 
 # Projective geometry in more than two dimensions: a plane over three elements, a space over two. A
-# grid that reaches beyond the indicator: entries from -2 to 3, most ends sent often.
+# grid that reaches beyond the indicator: entries from -2 to 3, most ends sent often. What Hadamard
+# sketches do to a cell.
 SPECIAL = [
     ProjectiveGeometryResponse(epsilon=0.7, domain_size=11),
     ProjectiveGeometryResponse(epsilon=0.3, domain_size=13),
     SummedHistogramEncoding(epsilon=1.5, domain_size=2, steps=1, reach=0.5),
+    HadamardSign(epsilon=1.2, domain_size=4),
 ]
 
 # Sketches and grids small enough to enumerate their reports.

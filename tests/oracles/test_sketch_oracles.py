@@ -13,9 +13,12 @@ from fedhh.oracles import (
     BassilySmith,
     CountMeanSketch,
     FastLocalHashing,
+    GeneralizedRandomizedResponse,
     HadamardCountMeanSketch,
     Hashtogram,
+    SymmetricUnaryEncoding,
 )
+from fedhh.oracles.hadamard import HadamardSign
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.testing import ALPHA, distribution_p_value
 from fedhh.testing.oracle_distributions import aggregate_distribution
@@ -43,6 +46,46 @@ each_medium = pytest.mark.parametrize("oracle", MEDIUM, ids=name)
 
 def cell(oracle: SketchOracle, row: int, value: int) -> int:
     return int(oracle.hashes.cells(np.array([row]), np.array([value]))[0])
+
+
+CELLS = [
+    GeneralizedRandomizedResponse(epsilon=1.0, domain_size=4),
+    SymmetricUnaryEncoding(epsilon=1.0, domain_size=4),
+    HadamardSign(epsilon=1.0, domain_size=4),
+    HadamardSign(epsilon=1.0, domain_size=4, signed=True),
+]
+
+
+@pytest.mark.parametrize("inner", CELLS, ids=str)
+def test_what_randomizes_cells_says_the_same_of_all_cells_and_of_one_beside_each_report(inner):
+    space = inner.report_space()
+    supports = np.array([inner.support(reports=report[None]) for report in space])
+    logs = np.stack([inner.log_prob(space, cell) for cell in range(4)], axis=1)
+    for cell in range(4):
+        beside = np.full(len(space), cell)
+        assert inner.supports(space, beside).tolist() == supports[:, cell].tolist()
+        assert inner.log_prob(space, beside).tolist() == logs[:, cell].tolist()
+    mixed = np.arange(len(space)) % 4
+    assert inner.log_prob(space, mixed).tolist() == logs[np.arange(len(space)), mixed].tolist()
+    # A report supports the cells that make it likelier, and no other.
+    ahead = np.isclose(logs, logs.max(axis=1, keepdims=True))
+    assert ((supports == 1) == ahead)[np.ptp(logs, axis=1) > 0].all()
+    if isinstance(inner, SymmetricUnaryEncoding):
+        return
+    # Scores are the transpose of the support, up to what is the same for all reports.
+    loads = np.array([[3, 0, 1, 2], [0, 5, 0, 1]])
+    apart = inner.scores(loads) - loads @ supports.T * (2 if isinstance(inner, HadamardSign) else 1)
+    assert np.ptp(apart, axis=1).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("inner", CELLS[2:], ids=str)
+def test_sums_of_signs_without_reports_have_the_distribution_of_those_of_reports(inner):
+    rng, held = np.random.default_rng(5), np.array([1, 0, 1, 0])
+    drawn = np.array([inner.sample_aggregate(held, rng=rng) for _ in range(4_000)])
+    exact = aggregate_distribution(inner, [0, 2])
+    assert distribution_p_value(drawn, exact) > ALPHA
+    wrong = aggregate_distribution(replace(inner, epsilon=2.0), [0, 2])
+    assert distribution_p_value(drawn, wrong) < ALPHA
 
 
 # That reports follow their distribution is the suite's to check (tests/conformance).
