@@ -24,7 +24,8 @@ of it; everything else may change in any release:
 * `fedhh.clients.populations.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
-* `fedhh.accounting.plan`, `fedhh.accounting.local_reports`: the plan of a protocol, for accounting
+* `fedhh.accounting.plan`, `fedhh.accounting.rounds`, `fedhh.accounting.local_reports`: the plan of
+  a protocol, and what it guarantees
 * `fedhh.server.local_discovery`: what protocols of local privacy share
 * `fedhh.server.trie`: the loop of all tries
 * `fedhh.server.closed_domain`: what protocols of a public list share
