@@ -17,10 +17,7 @@ from fedhh.accounting.opt_in import OptInBlend
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.choice import SampleB
-from fedhh.questions.names import StringNames
-from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.question import Question
+from fedhh.questions.plain import WordsQuestion, words_question
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
@@ -212,16 +209,8 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
 
     def records(self) -> WordsQuestion:
         """Return the question for plain words."""
-        # Whoever reads it does not know the curator's noise.
         (seed,) = self.seeds(1)
-        names = StringNames.draw(
-            self.symbols, length=self.length, longest_word=self.length, seed=seed
-        )
-        return Question(
-            names=names,
-            choice=SampleB(sampler=self.sampler),
-            channel=PlainWords(num_keys=names.num_keys),
-        )
+        return words_question(self.symbols, length=self.length, seed=seed, sampler=self.sampler)
 
     @property
     def _randomizer(self) -> OracleSpec:

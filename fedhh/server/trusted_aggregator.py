@@ -18,10 +18,8 @@ from annotated_types import Ge, Le
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.choice import SampleB
-from fedhh.questions.names import StringNames
-from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.question import Messages, Question
+from fedhh.questions.plain import WordsQuestion, words_question
+from fedhh.questions.question import Messages
 from fedhh.random import Stream, generator
 from fedhh.server.cohorts import Central, Contributing, Seed
 from fedhh.settings import (
@@ -112,32 +110,11 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion | None:
         return self.words_question()
 
-    def words_question(
-        self,
-        *,
-        excluded: Codes | None = None,
-        by_size: bool = False,
-        inclusion: float = 1.0,
-    ) -> WordsQuestion:
-        """Return the question for plain words.
-
-        Args:
-            excluded: Words that clients leave out, see `StringNames`.
-            by_size: See `PlainWords`.
-            inclusion: See there.
-        """
-        (public_seed,) = self.seeds(1)
-        names = StringNames.draw(
-            self.symbols,
-            length=self.length,
-            longest_word=self.length,
-            seed=public_seed,
-            excluded=excluded,
-        )
-        return Question(
-            names=names,
-            choice=SampleB(sampler=self.sampler),
-            channel=PlainWords(num_keys=names.num_keys, by_size=by_size, inclusion=inclusion),
+    def words_question(self, **more: Any) -> WordsQuestion:
+        """Return the question for plain words, see `fedhh.questions.plain.words_question`."""
+        (seed,) = self.seeds(1)
+        return words_question(
+            self.symbols, length=self.length, seed=seed, sampler=self.sampler, **more
         )
 
     def words_of(self, answers: Answers[WordsQuestion]) -> tuple[Codes, Messages]:
