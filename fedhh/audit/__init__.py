@@ -16,13 +16,12 @@ from fedhh.audit.devices import (
     DeviceAudit,
     NeighboringHistories,
     Transcripts,
-    audit_answer,
     audit_device,
     neighboring_histories,
-    stated_bits,
     stated_records,
     telling_epsilon,
 )
+from fedhh.audit.memory import audit_answer, stated_bits
 from fedhh.audit.sources import audit_guesses, audit_oracle
 from fedhh.audit.verdicts import (
     audit_budget_manager,

@@ -13,12 +13,12 @@ from fedhh.audit.device_log import read_device_log
 from fedhh.audit.devices import (
     FEWEST_DEVICES,
     Level,
-    audit_answer,
     audit_device,
     neighboring_histories,
     stated_records,
     telling_epsilon,
 )
+from fedhh.audit.memory import audit_answer
 from fedhh.audit.pipelines import Waiting, pipeline_devices
 from fedhh.audit.sources import audit_oracle, messages_to_sample
 from fedhh.longitudinal.ledger import Rules, rules_of_configuration
