@@ -1,4 +1,4 @@
-"""Composition of pure privacy against exact sums over binomials, and against other mechanisms."""
+"""Composition of records with pure privacy against sums over binomials, and other mechanisms."""
 
 from __future__ import annotations
 
