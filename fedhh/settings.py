@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 
-from fedhh.validation import SMALLEST_EPSILON, InputError, did_you_mean, shown
+from fedhh.validation import LARGEST_EPSILON, SMALLEST_EPSILON, InputError, did_you_mean, shown
 
 LARGEST_COUNT = 2**40
 """Of anything that is counted: clients, items, layers."""
@@ -42,6 +42,14 @@ Items = Annotated[int, Ge(1), Le(MOST_ITEMS)]
 
 Positive = Annotated[float, Gt(0), Lt(math.inf)]
 """A finite number above 0."""
+
+Seed = Annotated[int, Ge(0)]
+"""Of public randomness, or of a run."""
+
+Chance = Annotated[float, Ge(0), Le(1)]
+
+ReportEpsilon = Annotated[float, Ge(SMALLEST_EPSILON), Le(LARGEST_EPSILON)]
+"""Local epsilon of a report that an oracle makes."""
 
 PrivacyBudget = Annotated[float, Ge(SMALLEST_EPSILON), Lt(math.inf)]
 """A local epsilon that can be computed with, see `fedhh.validation.require_epsilon`."""
@@ -180,9 +188,13 @@ def _range(name: str, annotation: Any, value: Any) -> str:
         return f"{prefix}{name} {low[1].replace('<', '>')} {low[0]}"
     if kind not in {int, float}:
         return f"{name} as {_member_text(annotation)}"
-    before = "" if low is None else f"{low[0]} {low[1]} "
-    after = "" if high is None else f" {high[1]} {high[0]}"
+    before = "" if low is None else f"{_digits(low[0])} {low[1]} "
+    after = "" if high is None else f" {high[1]} {_digits(high[0])}"
     return f"{prefix}{before}{name}{after}"
+
+
+def _digits(limit: float) -> str:
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
 def _member_text(annotation: Any) -> str:

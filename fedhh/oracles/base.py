@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Annotated, Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.validation import (
-    InputError,
-    TakesSettingsByName,
-    require_at_least,
-    require_epsilon,
-)
+from fedhh.settings import ReportEpsilon, check_settings
+from fedhh.validation import InputError, TakesSettingsByName
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
@@ -77,18 +74,14 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
             that it may be too large to count value by value.
     """
 
-    epsilon: float
-    domain_size: int
+    epsilon: ReportEpsilon
+    domain_size: Annotated[int, Ge(2)]
 
     has_public_coins: ClassVar[bool] = False
     is_sketch: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        self._check_epsilon()
-        require_at_least(2, domain_size=self.domain_size)
-
-    def _check_epsilon(self) -> None:
-        require_epsilon(epsilon=self.epsilon)
+        check_settings(self)
 
     @abstractmethod
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
 from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.attack import bits_with, subsets_with
@@ -22,7 +24,7 @@ from fedhh.oracles.base import (
 from fedhh.oracles.families import CellOracle, Moments, ScoredOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +195,10 @@ class DBitFlip(ScoredOracle):
         Ding, Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", NIPS, section 4.
     """
 
-    num_bits: int = 16
+    num_bits: Annotated[int, Ge(2)] = 16
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(2, num_bits=self.num_bits)
         if self.domain_size > LARGEST_TALLY:
             raise InputError(
                 f"Expected domain_size <= {LARGEST_TALLY} for dbitflip, got "

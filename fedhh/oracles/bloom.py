@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
 from fedhh.hashing import HashFamily
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Tally, Values
+from fedhh.settings import Chance, Seed, check_settings
 from fedhh.validation import InputError, require_at_least, require_between, require_epsilon
 
 Bits = npt.NDArray[np.bool_]
@@ -43,15 +45,13 @@ class BloomFilters:
         hash_seed: The functions' seed.
     """
 
-    num_bits: int
-    num_hashes: int
-    num_cohorts: int
-    hash_seed: int
+    num_bits: Annotated[int, Ge(2)]
+    num_hashes: Annotated[int, Ge(1)]
+    num_cohorts: Annotated[int, Ge(1)]
+    hash_seed: Seed
 
     def __post_init__(self) -> None:
-        require_at_least(2, num_bits=self.num_bits)
-        require_at_least(1, num_hashes=self.num_hashes, num_cohorts=self.num_cohorts)
-        require_at_least(0, hash_seed=self.hash_seed)
+        check_settings(self)
 
     @cached_property
     def _hashes(self) -> HashFamily:
@@ -100,12 +100,12 @@ class BitResponse:
         q: Chance of a 1 for a permanent 1, above p, at most 1.
     """
 
-    f: float
-    p: float = 0.0
-    q: float = 1.0
+    f: Chance
+    p: Chance = 0.0
+    q: Chance = 1.0
 
     def __post_init__(self) -> None:
-        require_between(0, 1, f=self.f, p=self.p, q=self.q)
+        check_settings(self)
         if not (0 < self.f < 1 and self.p < self.q):
             raise InputError(
                 f"Expected 0 < f < 1 and p < q, got f={self.f!r}, p={self.p!r}, q={self.q!r}."

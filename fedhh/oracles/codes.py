@@ -31,7 +31,8 @@ from fedhh.oracles.base import (
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
 from fedhh.oracles.hadamard import hadamard_entries
 from fedhh.random import Stream, generator, kernel_state
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import Seed
+from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +73,10 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     has_public_coins: ClassVar[bool] = True
 
-    placement_seed: int = 0
+    placement_seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(0, placement_seed=self.placement_seed)
         if self.aggregate_size > LARGEST_TALLY:
             raise InputError(
                 f"Expected at most {LARGEST_TALLY} outputs of hadamard response, got "
@@ -214,19 +214,16 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.epsilon > math.log(_MOST_POINTS):
+            raise InputError(
+                f"Expected epsilon <= {math.log(_MOST_POINTS):.2f} for pgr, got "
+                f"epsilon={self.epsilon!r}; its field would be too large, use grr or ss."
+            )
         if self.aggregate_size > _MOST_POINTS:
             raise InputError(
                 f"Expected a projective space of at most {_MOST_POINTS:,} points for pgr, got "
                 f"{self.aggregate_size:,} over the field of {self.field_size:,} for domain_size="
                 f"{self.domain_size:,} at epsilon={self.epsilon!r}; use ss."
-            )
-
-    def _check_epsilon(self) -> None:
-        super()._check_epsilon()
-        if self.epsilon > math.log(_MOST_POINTS):
-            raise InputError(
-                f"Expected epsilon <= {math.log(_MOST_POINTS):.2f} for pgr, got "
-                f"epsilon={self.epsilon!r}; its field would be too large, use grr or ss."
             )
 
     @cached_property

@@ -6,9 +6,11 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
 from fedhh.kernels.sketch_reports import (
     add_signs,
@@ -17,7 +19,8 @@ from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import CellOracle
 from fedhh.oracles.hashed import SketchOracle, Table
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import check_settings
+from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +139,10 @@ class HadamardSketch(SketchOracle):
         num_cells: m, a power of two.
     """
 
-    num_cells: int = 1024
+    num_cells: Annotated[int, Ge(1)] = 1024
 
     def __post_init__(self) -> None:
-        require_at_least(1, num_cells=self.num_cells)
+        check_settings(self)
         if self.num_cells & (self.num_cells - 1):
             raise InputError(
                 f"Expected num_cells to be a power of two for a sketch of Hadamard entries, got "
@@ -175,9 +178,7 @@ class HadamardCountMeanSketch(HadamardSketch):
         appendix B.
     """
 
-    def __post_init__(self) -> None:
-        require_at_least(2, num_cells=self.num_cells)
-        super().__post_init__()
+    num_cells: Annotated[int, Ge(2)] = 1024
 
     @cached_property
     def inner(self) -> HadamardSign:
@@ -211,8 +212,8 @@ class Hashtogram(HadamardSketch):
         NeurIPS (arXiv:1707.04982), section 4 and its algorithm Hashtogram; numbering not verified.
     """
 
-    num_hashes: int = 64
-    num_cells: int = 4096
+    num_hashes: Annotated[int, Ge(1)] = 64
+    num_cells: Annotated[int, Ge(1)] = 4096
 
     @cached_property
     def inner(self) -> HadamardSign:

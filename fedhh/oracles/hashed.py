@@ -12,16 +12,18 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
 from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, best_of
 from fedhh.oracles.families import CellOracle
-from fedhh.validation import InputError, require_at_least, require_between
+from fedhh.settings import Seed
+from fedhh.validation import InputError
 
 Sketch = npt.NDArray[np.int64]
 Table = npt.NDArray[np.signedinteger[Any]]
@@ -152,14 +154,12 @@ class SketchOracle(Hashed):
 
     is_sketch: ClassVar[bool] = True
 
-    num_hashes: int = 2048
-    hash_seed: int = 0
+    domain_size: Annotated[int, Ge(2), Le(NUM_KEYS)]
+    num_hashes: Annotated[int, Ge(1)] = 2048
+    hash_seed: Seed = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(1, num_hashes=self.num_hashes)
-        require_at_least(0, hash_seed=self.hash_seed)
-        require_between(2, NUM_KEYS, domain_size=self.domain_size)
         if self.aggregate_size > _LARGEST_SKETCH:
             raise InputError(
                 f"Expected a sketch of at most {_LARGEST_SKETCH:,} numbers, got "

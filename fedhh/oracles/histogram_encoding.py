@@ -6,8 +6,10 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from fedhh.oracles.base import (
     Floats,
@@ -18,7 +20,7 @@ from fedhh.oracles.base import (
 )
 from fedhh.oracles.bits import IndependentSupport, IndependentValues
 from fedhh.oracles.families import Moments, ScoredOracle
-from fedhh.validation import InputError, require_at_least, require_between
+from fedhh.validation import InputError
 
 _LARGEST_GRID = 2**40
 
@@ -48,13 +50,11 @@ class HistogramEncoding(FrequencyOracle):
             At 32, one entry in 10**14 is not sent as it is.
     """
 
-    steps: int = 1024
-    reach: float = 32.0
+    steps: Annotated[int, Ge(1)] = 1024
+    reach: Annotated[float, Ge(0), Le(1_000)] = 32.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(1, steps=self.steps)
-        require_between(0, 1_000, reach=self.reach)
         if self.steps * (1 + 2 * self.reach / self.epsilon) > _LARGEST_GRID:
             raise InputError(
                 f"Expected a grid of at most {_LARGEST_GRID:,} steps, got steps={self.steps}, "

@@ -170,8 +170,8 @@ class OptimizedLocalHashing(LocalHashing):
     encoding, in a report whose size does not depend on the domain's.
     """
 
-    def _check_epsilon(self) -> None:
-        super()._check_epsilon()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.epsilon > math.log(HASH_RANGE // 2):
             raise InputError(
                 f"Expected epsilon <= {math.log(HASH_RANGE // 2):.2f} for local hashing, got "

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.sketch_reports import (
@@ -22,7 +24,7 @@ from fedhh.oracles.hashed import Sketch, SketchOracle, Table
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.values import GeneralizedRandomizedResponse
 from fedhh.random import kernel_state
-from fedhh.validation import require_at_least, require_between
+from fedhh.validation import SMALLEST_EPSILON
 
 _LARGEST_EPSILON = 20.0
 """Of Fast Local Hashing, whose table has about e**epsilon cells in a row."""
@@ -79,11 +81,7 @@ class CountMeanSketch(CellCounts):
         appendix A.
     """
 
-    num_cells: int = 1024
-
-    def __post_init__(self) -> None:
-        require_at_least(2, num_cells=self.num_cells)
-        super().__post_init__()
+    num_cells: Annotated[int, Ge(2)] = 1024
 
     @cached_property
     def inner(self) -> SymmetricUnaryEncoding:
@@ -166,10 +164,8 @@ class FastLocalHashing(CellCounts):
         estimation", USENIX Security, section 4.4.
     """
 
-    def _check_epsilon(self) -> None:
-        # Above, the number of cells would not fit any memory, and its exponential no float.
-        super()._check_epsilon()
-        require_between(0, _LARGEST_EPSILON, epsilon=self.epsilon)
+    # Above, the number of cells would not fit any memory, and its exponential no float.
+    epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)]
 
     @cached_property
     def inner(self) -> GeneralizedRandomizedResponse:

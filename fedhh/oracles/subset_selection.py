@@ -7,7 +7,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import betaln
@@ -30,9 +30,7 @@ from fedhh.oracles.base import (
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
-from fedhh.validation import InputError, require_choice
-
-SUBSET_SIZE_RULES = ("paper", "optimal")
+from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +67,10 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     lists_support: ClassVar[bool] = True
 
-    subset_size: str = "paper"
+    subset_size: Literal["paper", "optimal"] = "paper"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice(SUBSET_SIZE_RULES, subset_size=self.subset_size)
         if self.domain_size > LARGEST_TALLY:
             raise InputError(
                 f"Expected domain_size <= {LARGEST_TALLY} for subset selection, got "

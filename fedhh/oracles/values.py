@@ -106,7 +106,10 @@ class Identity(GeneralizedRandomizedResponse):
     p = 1, q = 0, every estimate is the true count and its variance is 0.
     """
 
-    def _check_epsilon(self) -> None:
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.epsilon != math.inf:
             raise InputError(
                 f"Expected epsilon=inf, got epsilon={self.epsilon!r}; the null mechanism protects "

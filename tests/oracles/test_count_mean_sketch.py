@@ -155,7 +155,7 @@ def test_report_sizes_are_those_of_the_papers_deployments():
 
 
 def test_local_hashing_refuses_an_epsilon_that_needs_too_many_cells():
-    with pytest.raises(InputError, match=r"epsilon <= 20\.0, got epsilon=30\.0"):
+    with pytest.raises(InputError, match=r"epsilon <= 20, got epsilon=30\.0"):
         FastLocalHashing(epsilon=30.0, domain_size=8)
 
 

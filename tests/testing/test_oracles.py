@@ -133,7 +133,7 @@ class TakesAnyValue(Grr):
 
 
 class TakesAnyEpsilon(Grr):
-    def _check_epsilon(self):
+    def __post_init__(self):
         pass
 
 
