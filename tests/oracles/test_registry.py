@@ -45,6 +45,21 @@ def test_an_unknown_parameter_lists_the_known_ones():
         OracleSpec(name="grr", epsilon=1.0, params={"subset_size": "paper"})
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"domain_size": 5.0}, r"Expected an integer domain_size >= 2, got domain_size=5\.0"),
+        ({"domain_size": 1}, "Expected an integer domain_size >= 2, got domain_size=1"),
+        ({"epsilon": math.nan}, r"Expected 1e-06 <= epsilon <= 1e\+09, got epsilon=nan"),
+        ({"epsilon": "4"}, r"Expected 1e-06 <= epsilon <= 1e\+09, got epsilon='4'"),
+        ({"subset_size": "best"}, "Unknown subset_size 'best'"),
+    ],
+)
+def test_settings_of_a_wrong_type_or_size_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        SubsetSelection(**{"epsilon": 4.0, "domain_size": 5, **settings})
+
+
 def test_specs_are_frozen_hashable_and_compared_by_content():
     spec = OracleSpec(name="ss", epsilon=1.0, params={"subset_size": "paper"})
     again = OracleSpec(name="ss", epsilon=1.0, params={"subset_size": "paper"})
