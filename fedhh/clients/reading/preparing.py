@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,8 +33,13 @@ from fedhh.system.object_storage import (
 )
 from fedhh.validation import InputError
 
+STANDARD_INPUT = "-"
+"""The source that stands for what is written into the program."""
+
 _MOST_NAMED = 20
 """Sources that a manifest names."""
+_LOOKED_AT = 2**12
+"""Bytes of what is written into the program, by which it is a table of some kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +66,9 @@ def prepare_files(
     """Prepare the clients of files, or of all files in directories, as one population.
 
     Args:
-        sources: Files, and directories whose files have known extensions, others being ignored; of
-            both also addresses in object storage, whose files are copied here one by one.
+        sources: Files, `STANDARD_INPUT`, and directories whose files have known extensions, others
+            being ignored; of both also addresses in object storage, whose files are copied here one
+            by one.
         out: Where the directory goes, and nothing stands.
         layout: How the files are laid out.
         salt: Key of the order of users; random, and not kept, if None.
@@ -148,27 +157,52 @@ def prepare_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """A file to read: here, or of a name below an address, see `remote_files`."""
+    """A file to read: here, of a name below an address, see `remote_files`, or standard input."""
 
     path: Path
     address: str = ""
     name: str = ""
 
     def add_to(self, rows: Rows, out: Path) -> None:
-        if not self.address:
+        if self.address:
+            there = f"{place_of(self.address)}/{self.name}".rstrip("/")
+            copied = temporary_copy(self.address, self.name, out.parent)
+        elif str(self.path) == STANDARD_INPUT:
+            there, copied = "standard input", _copied_input(out.parent)
+        else:
             rows.add_file(self.path)
             return
-        with temporary_copy(self.address, self.name, out.parent) as copy:
+        with copied as copy:
             try:
                 rows.add_file(copy)
             except InputError as error:
                 # What is wrong is where the user can find it.
-                there = f"{place_of(self.address)}/{self.name}".rstrip("/")
                 raise InputError(str(error).replace(str(copy), there)) from None
+
+
+@contextmanager
+def _copied_input(folder: Path) -> Iterator[Path]:
+    """Yield a file in a folder with what is written into the program, named by what it is."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        copy = Path(place) / "input"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        with copy.open("rb") as file:
+            start = file.read(_LOOKED_AT)
+        ending = ".gz" if start.startswith(b"\x1f\x8b") else ""
+        if ending:
+            start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start)
+        if start.startswith(b"PAR1"):
+            kind = ".parquet"
+        else:
+            kind = ".jsonl" if start.lstrip().startswith(b"{") else ".csv"
+        yield copy.rename(copy.with_name(f"input{kind}{ending}"))
 
 
 def _files_of(source: str | Path) -> list[_File]:
     address = as_address(source)
+    if str(source) == STANDARD_INPUT:
+        return [_File(path=Path(source))]
     if address is not None:
         names = remote_files(address)
         place = Path(place_of(address))

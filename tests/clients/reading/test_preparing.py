@@ -1,5 +1,7 @@
 """Preparing: what reading the same rows gives, whatever file they are in."""
 
+import gzip
+import io
 import json
 import os
 import signal
@@ -220,4 +222,29 @@ def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step)
     ) as said:
         prepare_rows(lambda _: None, tmp_path / "out", name="n", layout=Layout(), made={})
     assert "\n" not in str(said.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "parquet"])
+def test_what_is_written_into_the_program_is_a_table_of_its_kind(tmp_path, monkeypatch, kind):
+    rows = [{"user": "a", "word": "lol"}, {"user": "b", "word": "brb"}]
+    if kind == "parquet":
+        file = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), file)
+        data = file.getvalue()
+    elif kind == "jsonl":
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    else:
+        data = b"user,word\na,lol\nb,brb\n"
+    data = gzip.compress(data) if kind.endswith("gz") else data
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
+    assert list(open_prepared(tmp_path / "out").lexicon.words) == ["brb", "lol"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\n,lol\n")))
+    with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
+        prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
     assert not list(tmp_path.iterdir())
