@@ -181,7 +181,7 @@ def test_a_saturating_device_under_an_audited_budget_manager_keeps_its_balances(
             ("device,day,use_case\na,100000,emoji\n", "Expected days below 100,000"),
             ("device,day,use_case\na,1.5,emoji\n", "whole number"),
             ("device,day,use_case\na,1,\n", "Expected a use case, got none"),
-            ("device,day,use_case\n,1,emoji\n", "Expected a user, got none"),
+            ("device,day,use_case\n,1,emoji\n", "Expected a device, got none"),
             ("device,day,use_case\na,1,emjoi\n", "did you mean 'emoji'"),
             ("device,day,use_case,records\na,1,emoji,-2\n", "whole count"),
             ("device,day,use_case\na,1,emoji,7\n", "Expected 3 fields"),
