@@ -10,16 +10,18 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
+from fedhh.questions.blooms import Blooms, Ngrams
 from fedhh.questions.choice import Attack, OneTyped, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import ItemSets, StringNames, TrieNames, UploadNames
 from fedhh.questions.noise_shares import DiscreteLaplace
-from fedhh.questions.plain import PlainVotes, PlainWords, SecureVotes, UploadVotes
+from fedhh.questions.plain import PlainVotes, PlainWords
 from fedhh.questions.question import Question
-from fedhh.questions.records import Blooms, Ngrams, Records
+from fedhh.questions.records import Records
 from fedhh.questions.reports import Reports, padded_reports
+from fedhh.questions.sums import SecureVotes, UploadVotes
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.puzzle import FragmentPuzzle

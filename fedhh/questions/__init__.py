@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fedhh.oracles import OracleSpec
     from fedhh.oracles.base import PureVotes
+    from fedhh.questions.blooms import Blooms, Ngrams
     from fedhh.questions.channel import Channel
     from fedhh.questions.choice import OneTyped, PaddedMember, SampleB, SetSize
     from fedhh.questions.clients import Coins, Said, Sent
     from fedhh.questions.names import ItemSets, StringNames, TrieNames
     from fedhh.questions.noise import Noise, SumNoise
-    from fedhh.questions.plain import PlainVotes, PlainWords, SecureVotes
+    from fedhh.questions.plain import PlainVotes, PlainWords
     from fedhh.questions.question import Aggregate, Question
-    from fedhh.questions.records import Blooms, Ngrams, Records
+    from fedhh.questions.records import Records
     from fedhh.questions.reports import Reports
+    from fedhh.questions.sums import SecureVotes
 
 _HOMES = {
     "fedhh.oracles": ("OracleSpec",),
@@ -30,8 +32,10 @@ _HOMES = {
     "fedhh.questions.choice": ("OneTyped", "PaddedMember", "SampleB", "SetSize"),
     "fedhh.questions.channel": ("Channel",),
     "fedhh.questions.reports": ("Reports",),
-    "fedhh.questions.records": ("Blooms", "Ngrams", "Records"),
-    "fedhh.questions.plain": ("PlainVotes", "PlainWords", "SecureVotes"),
+    "fedhh.questions.records": ("Records",),
+    "fedhh.questions.blooms": ("Blooms", "Ngrams"),
+    "fedhh.questions.plain": ("PlainVotes", "PlainWords"),
+    "fedhh.questions.sums": ("SecureVotes",),
     "fedhh.questions.clients": ("Coins", "Said", "Sent"),
     "fedhh.questions.noise": ("Noise", "SumNoise"),
 }

@@ -15,10 +15,10 @@ from fedhh.accounting.local_reports import LocalReports, RapporReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard, RunState
+from fedhh.questions.blooms import BloomQuestion, Blooms
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Question
-from fedhh.questions.records import BloomQuestion, Blooms
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol

@@ -16,9 +16,9 @@ from fedhh.accounting.local_reports import BloomRecords, LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard, RunState
+from fedhh.questions.blooms import NgramQuestion, Ngrams
 from fedhh.questions.choice import SampleB
 from fedhh.questions.question import Question
-from fedhh.questions.records import NgramQuestion, Ngrams
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.ngram_association import (

@@ -17,8 +17,8 @@ from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, least_modulus,
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
-from fedhh.questions.plain import SecureSumQuestion, SecureVotes
 from fedhh.questions.question import Question
+from fedhh.questions.sums import SecureSumQuestion, SecureVotes
 from fedhh.server.summed_trie import Modulus, SummedTrie
 from fedhh.server.trie import TrieState
 from fedhh.settings import AUTO, Passes, decided

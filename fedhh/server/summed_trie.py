@@ -15,8 +15,8 @@ from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
-from fedhh.questions.plain import NoisyVotes
 from fedhh.questions.question import Question
+from fedhh.questions.sums import NoisyVotes
 from fedhh.server.cohorts import Central, Contributing
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie import EtaTrie, TrieState

@@ -13,8 +13,8 @@ from typing import ClassVar
 from fedhh.accounting.noisy_sums import TwoServerSums, two_server_noise
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames, UploadNames
-from fedhh.questions.plain import UploadQuestion, UploadVotes
 from fedhh.questions.question import Question
+from fedhh.questions.sums import UploadQuestion, UploadVotes
 from fedhh.server.summed_trie import SummedTrie
 
 _BEFORE_ALL = 0

@@ -13,7 +13,7 @@ from fedhh.experiments.run.regime import regime_of_run
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.questions.noise import Noise
-from fedhh.questions.plain import NoisyVotes
+from fedhh.questions.sums import NoisyVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
