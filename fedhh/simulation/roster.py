@@ -14,17 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.rounds import PlannedRound
 from fedhh.adversary import FakePositions
 from fedhh.devices import CheckIns, Devices, check_ins
 from fedhh.questions.answer import Attendance
 from fedhh.questions.cohort import Cohort
 from fedhh.random import KeyedPermutation, Stream, generator
+
+if TYPE_CHECKING:  # Accounting loads scipy, which a population does not need.
+    from fedhh.accounting.rounds import PlannedRound
 
 Clients = npt.NDArray[np.int64]
 
