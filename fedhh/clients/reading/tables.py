@@ -58,7 +58,7 @@ _UNREADABLE = (
 NO_RECORD = "record"
 """What is wrong with a row that is no object of JSON."""
 
-_LINES = f"auto_detect=false, header=false, max_line_size={LONGEST_LINE}, buffer_size={2**25}"
+_LINES = f"auto_detect=false, header=false, max_line_size={LONGEST_LINE}"
 # A sign that JSON writes with an escape, so that a line is one column.
 _NO_SEPARATOR = "delim='\x01', quote='', escape=''"
 
@@ -165,6 +165,7 @@ def scan(path: Path, names: Mapping[str, str], separator: str | None = None) -> 
     if kind == PARQUET:
         require_types(_parquet_schema(path), names, path)
         return _columns(names, f"read_parquet({place}, hive_partitioning=false)")
+    _refuse_endless(path)
     if kind == JSON:
         lines = f"read_csv({place}, {_LINES}, {_NO_SEPARATOR}, columns={{'line': 'VARCHAR'}})"
         return _json_rows(names, lines)
@@ -177,6 +178,18 @@ def scan(path: Path, names: Mapping[str, str], separator: str | None = None) -> 
         f"escape='\"', strict_mode=true, columns={{{types}}}, force_not_null={cells})"
     )
     return _columns({role: cells[found.index(name)] for role, name in names.items()}, table)
+
+
+def _refuse_endless(path: Path) -> None:
+    """Refuse a last line that is longer than DuckDB's buffer, which would leave it out."""
+    with readable(path), opened(path) as file:
+        if path.suffix.lower() != ".gz":
+            file.seek(max(0, path.stat().st_size - LONGEST_LINE))
+        while len(piece := file.read(LONGEST_LINE)) == LONGEST_LINE:
+            if b"\n" not in piece:
+                raise InputError(
+                    f"Expected lines of at most {LONGEST_LINE:,} bytes, got a longer one in {path}."
+                )
 
 
 def scan_table(schema: pa.Schema, view: str, names: Mapping[str, str], path: Path) -> str:

@@ -18,11 +18,15 @@ from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import END, Alphabet, beginning
+from fedhh.words.coded_words import FEWEST_SYLLABLES
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
 
 Shares = npt.NDArray[np.float64]
+
+_SHORTEST_OF_STUB = 2 * (FEWEST_SYLLABLES + 1) + 1
+"""Symbols: a syllable more than the coded words of a lexicon have, and the mark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +73,9 @@ class Truth:
         self.share_std_error = population.share_std_error
         self.reachable = population.lexicon.reachable(alphabet, depth)
         # Of a stub's words, it can spell what it can spell of their beginning.
-        self.reachable_mass = self.share(self.reachable | _spellable_stubs(population, alphabet))
+        self.reachable_mass = self.share(
+            self.reachable | _spellable_stubs(population, alphabet, depth)
+        )
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._matcher = WordMatcher(population.lexicon)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
@@ -175,11 +181,16 @@ def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
     return np.asarray(walk.nodes(trie) != ABSENT)
 
 
-def _spellable_stubs(population: Population, alphabet: Alphabet) -> npt.NDArray[np.bool_]:
-    """Return ``(V,) bool``: which words are stubs of whose symbols the alphabet lacks the last."""
+def _spellable_stubs(
+    population: Population, alphabet: Alphabet, depth: int
+) -> npt.NDArray[np.bool_]:
+    """Return ``(V,) bool``: which words are stubs of words that the protocol could spell.
+
+    That is so where it spells their first symbols, and words as long as the shortest of a stub.
+    """
     spellable = np.zeros(len(population.lexicon), dtype=np.bool_)
-    if population.num_stubs:
+    if population.num_stubs and depth >= _SHORTEST_OF_STUB:
         stubs = population.lexicon.words[-population.num_stubs :]
         starts = Lexicon(words=[stub[:-1] for stub in stubs])
-        spellable[-population.num_stubs :] = starts.reachable(alphabet, len(stubs[0]))
+        spellable[-population.num_stubs :] = starts.reachable(alphabet, depth)
     return spellable

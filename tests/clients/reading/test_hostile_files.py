@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.reading import tables
 from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.toml_file import read_toml
 from fedhh.validation import InputError
@@ -206,6 +207,17 @@ def test_a_line_without_an_end_is_refused_without_filling_the_memory(tmp_path, n
         tracemalloc.stop()
     assert most < 2**28, message
     assert pa.total_allocated_bytes() - before < 2**20
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
+def test_a_last_line_longer_than_any_is_refused_and_not_left_out(tmp_path, name: str, monkeypatch):
+    monkeypatch.setattr(tables, "LONGEST_LINE", 2**10)
+    data = b'{"user":1,"word":"a"}\n' if "json" in name else b"user,word\n1,a\n"
+    data += b"1," + b"a" * 2**12
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert "lines of at most 1,024 bytes, got a longer one in" in refusal(
+        read_population, tmp_path / name
+    )
 
 
 def test_a_configuration_is_no_larger_than_a_person_writes(tmp_path):

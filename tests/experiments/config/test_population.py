@@ -31,7 +31,7 @@ def build(**changes):
     "tests/clients/populations/test_virtual.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
 )
 def test_a_virtual_population_gives_the_result_of_the_stored_one():
-    protocol = LdpTrieHH(clients_per_layer=800, depth=7, passes=1, eta_max=300, local_epsilon=10.0)
+    protocol = LdpTrieHH(clients_per_layer=800, depth=3, passes=1, eta_max=300, local_epsilon=10.0)
     stored, virtual = (
         simulate(protocol, build(virtual=virtual)[0], seed=1) for virtual in (False, True)
     )
