@@ -131,7 +131,7 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     target = f"{title}: {unit} central epsilon {central_epsilon:g} at delta {delta:g}"
     head = Line(f"{target}, before the run")
     if isinstance(found, NotApplicable):
-        reason = str(found)
+        reason = found.reason
         parts = (head, Line(f"no plan: {reason}"))
         print_result(output_format, lambda: {"plan": None, "reason": reason}, parts)
     else:
