@@ -21,7 +21,7 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.rounds import PlannedRound, RoundSummary, epoch_of
 from fedhh.questions.cohort import Cohort
-from fedhh.validation import InputError, require_between, require_choice, shown
+from fedhh.validation import InputError, require_choice, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
     from fedhh.accounting.collusion import Collusion
@@ -179,7 +179,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.participation == "epochs":
-            require_between(1, len(self.layers), epochs=self.epochs)
+            self._check_epochs()
         placed = []
         apart = sum(each.num_clients for each in self.layers[: self.num_apart])
         for order, rounds in groupby(range(len(self.layers)), self._order_of):
@@ -192,6 +192,15 @@ class Plan:
                 placed.append(replace(each, place=place, cohort=cohort))
                 start += each.num_clients
         object.__setattr__(self, "layers", tuple(placed))
+
+    def _check_epochs(self) -> None:
+        most = len(self.layers)
+        if not 1 <= self.epochs <= most:
+            raise InputError(
+                f"Expected 1 <= epochs <= {most}, got epochs={shown(self.epochs)}; the plan has "
+                f"{most} rounds, one epoch for each at most: set epochs <= {most}, or "
+                "participation='every-round'."
+            )
 
     def _order_of(self, place: int) -> int | None:
         """Return which fresh order a round's cohort is cut from; None for the run's one order."""

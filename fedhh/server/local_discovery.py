@@ -95,14 +95,15 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
             if self.max_items != 1:
                 raise InputError(
                     "Expected max_items=1 with participation='epochs', one report of a client in "
-                    f"each, got max_items={self.max_items}; set participation='every-round'."
+                    f"each, got max_items={self.max_items}; set max_items=1, or "
+                    "participation='every-round'."
                 )
             return
         for name, alone in (("epochs", 1), ("cohorts", "known")):
             if (value := getattr(self, name)) != alone:
                 raise InputError(
                     f"Expected {name}={alone} with participation={self.participation!r}, got "
-                    f"{name}={value}; set participation='epochs'."
+                    f"{name}={value}; set {name}={alone}, or participation='epochs'."
                 )
 
     def require_one_round(self, reason: str) -> None:
@@ -110,7 +111,8 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         if self.participation != "one-round":
             raise InputError(
                 f"Expected participation='one-round' of {self.title}, {reason}, got "
-                f"participation={self.participation!r}."
+                f"participation={self.participation!r}; set participation='one-round', or take "
+                "another protocol, such as ldp-triehh."
             )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -51,11 +52,20 @@ def test_every_protocol_that_asks_rounds_has_its_clients_take_part_so(protocol, 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"participation": "epochs", "max_items": 3}, "Expected max_items=1 with participation='e"),
-        ({"epochs": 2}, "Expected epochs=1 with participation='one-round', got epochs=2; set"),
+        (
+            {"participation": "epochs", "max_items": 3},
+            "Expected max_items=1 with participation='epochs', one report of a client in each, got "
+            "max_items=3; set max_items=1, or participation='every-round'.",
+        ),
+        (
+            {"epochs": 2},
+            "Expected epochs=1 with participation='one-round', got epochs=2; set epochs=1, or "
+            "participation='epochs'.",
+        ),
         (
             {"participation": "every-round", "cohorts": "secret"},
-            "Expected cohorts=known with participation='every-round', got cohorts=secret; set",
+            "Expected cohorts=known with participation='every-round', got cohorts=secret; set "
+            "cohorts=known, or participation='epochs'.",
         ),
         (
             {"participation": "twice"},
@@ -71,15 +81,25 @@ def test_what_makes_no_epoch_is_refused_in_one_line(changes, message):
 
 
 def test_more_epochs_than_rounds_are_refused():
-    with pytest.raises(InputError, match=r"Expected 1 <= epochs <= \d+, got epochs=50"):
+    with pytest.raises(InputError) as refused:
         replace(TRIE, participation="epochs", epochs=50).settle(num_clients=NUM_CLIENTS, seed=0)
+    assert str(refused.value) == (
+        "Expected 1 <= epochs <= 9, got epochs=50; the plan has 9 rounds, one epoch for each at "
+        "most: set epochs <= 9, or participation='every-round'."
+    )
 
 
 @pytest.mark.parametrize("kind", [fedhh.Blender, fedhh.LdpMiner])
 def test_protocols_whose_groups_mean_something_else_say_so(kind):
     more = KNOWN if kind is fedhh.LdpMiner else {"delta": 1e-6, "alphabet": LETTERS}
-    with pytest.raises(InputError, match=r"Expected participation='one-round' of .*, whose|which"):
+    with pytest.raises(InputError) as refused:
         kind(participation="every-round", **more)
+    said = str(refused.value)
+    assert re.match(r"Expected participation='one-round' of .*, (whose|which) ", said)
+    assert said.endswith(
+        "got participation='every-round'; set participation='one-round', or take another protocol, "
+        "such as ldp-triehh."
+    )
 
 
 def test_adaptive_triehh_has_its_posterior_from_clients_that_answer_once():
