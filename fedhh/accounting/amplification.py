@@ -111,9 +111,9 @@ def central_realised(
     """Return the best guarantee of each unit for the rounds, domains and reports that a run had.
 
     Empty where the plan says all of it: clients fill up to B reports, as many answered as it
-    accepts at least, and no vote decides the domain of a layer. With clients that are reused, only
-    the plan counts, and with epochs of secret cohorts, whose rounds hide each other's clients.
-    Empty, too, where nothing is amplified: each client has one vote for a value.
+    accepts at least, and no vote decides the domain of a layer. With clients that are reused and
+    fill up, or that hide in epochs, `central_of_answers` says what is realised. Empty, too, where
+    nothing is amplified: each client has one vote for a value.
 
     Args:
         plan: How clients report.
@@ -141,6 +141,30 @@ def central_realised(
     if out_of_range(local_epsilon=plan.local_epsilon, num_reports=shuffled.fewest):
         return []
     return [_smallest(shuffled.guarantees(unit)) for unit in units]
+
+
+def central_of_answers(
+    plan: LocalReports, answered: LocalReports, units: Sequence[Unit], *, delta: float
+) -> list[Guarantee]:
+    """Return the best guarantee of each unit where rounds share clients, for the answers that came.
+
+    It is the one before the run of a plan that accepts no fewer, whatever the domains: the fewest
+    answers of a round, or of an epoch of secret cohorts, count in each that is composed. Votes
+    decide whether a round takes place, so one that did not counts as the plan has it. Empty where
+    the plan says all of it, or nothing is amplified.
+
+    Args:
+        plan: How clients report.
+        answered: The plan whose rounds accept at least the answers that came to them.
+        units: "item" and "user".
+        delta: Of the guarantees.
+    """
+    if [each.fewest_answers for each in plan.groups] == [
+        each.fewest_answers for each in answered.groups
+    ]:
+        return []
+    found = [central_before_run(answered, unit, delta=delta) for unit in units]
+    return [replace(each, realised=True) for each in found if each.delta]
 
 
 @dataclass(frozen=True, kw_only=True)

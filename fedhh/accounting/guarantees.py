@@ -94,8 +94,8 @@ class Guarantee:
         neighboring: "replace-one", or "replace-one of values" where permanent responses answer.
         best: True for the smallest valid epsilon of its unit and trust.
         realised: True if the number rests on what happened: the rounds that took place and the
-            domains that earlier votes decided, or the reports that clients sent; all others hold
-            before the run.
+            domains that earlier votes decided, or the answers or reports that came; all others
+            hold before the run.
     """
 
     unit: Unit

@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from fedhh import oracles
-from fedhh.accounting.amplification import central_before_run, central_realised
+from fedhh.accounting.amplification import (
+    central_before_run,
+    central_of_answers,
+    central_realised,
+)
 from fedhh.accounting.bounds.composition import QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.collusion import Collusion
@@ -92,10 +96,16 @@ class LocalReports(Plan):
         if self.padded:
             self._check_reports(rounds)
         honest = self if collusion is None else self.honest_part(collusion)
-        heard = [_as_heard(each, self, honest, collusion) for each in rounds]
-        broken = _below_plan(honest, heard)
+        broken = _below_plan(self, rounds)
         central = [central_before_run(honest, unit, delta=delta, broken=broken) for unit in UNITS]
-        central += central_realised(honest, heard, UNITS, delta=delta)
+        if self.realises_answers:
+            answered = self._answered(rounds)
+            if collusion is not None:
+                answered = answered.honest_part(collusion)
+            central += central_of_answers(honest, answered, UNITS, delta=delta)
+        else:
+            heard = [_as_heard(each, self, honest, collusion) for each in rounds]
+            central += central_realised(honest, heard, UNITS, delta=delta)
         if collusion is not None:
             uses = self.most_rounds_per_client
             central = [collusion.stated(each, rounds=uses) for each in central]
@@ -206,6 +216,14 @@ class LocalReports(Plan):
         super().check_question(question)
         self.check_report(question)
 
+    def _answered(self, rounds: Sequence[RoundSummary]) -> Self:
+        """Return the plan whose rounds accept at least the answers that came to them."""
+        layers = list(self.layers)
+        for each in rounds:
+            planned = self.planned(each.pass_index, each.layer)
+            layers[planned.place] = replace(planned, least_clients=each.num_clients)
+        return replace(self, layers=tuple(layers))
+
     def _check_reports(self, rounds: Sequence[RoundSummary]) -> None:
         for each in rounds:
             if each.num_reports != (expected := each.num_clients * self.max_items):
@@ -288,10 +306,10 @@ def _as_heard(
     )
 
 
-def _below_plan(plan: LocalReports, rounds: Sequence[PlannedRound]) -> str | None:
+def _below_plan(plan: LocalReports, rounds: Sequence[RoundSummary]) -> str | None:
     """Return which round had fewer answers than the plan accepts; None if none had."""
     for each in rounds:
-        needed = plan.layers[each.place].fewest_clients
+        needed = plan.planned(each.pass_index, each.layer).fewest_clients
         if each.num_clients < needed:
             return (
                 f"pass {each.pass_index + 1}, layer {each.layer} had {each.num_clients:,} "

@@ -221,6 +221,14 @@ class Plan:
         return self.participation == "epochs" and self.secret_cohorts
 
     @property
+    def realises_answers(self) -> bool:
+        """Whether a run realises its answers alone: its rounds share clients, or hide each other's.
+
+        What a client is asked then follows from its earlier answers, or from those of an epoch.
+        """
+        return self.padded and (self.most_rounds_per_client > 1 or self.hides_epochs)
+
+    @property
     def shuffles(self) -> tuple[tuple[PlannedRound, ...], ...]:
         """The rounds whose clients hide each other, for each group of them."""
         if not self.hides_epochs:

@@ -23,9 +23,12 @@ def notes_of(plan: LocalReports, central: Sequence[Guarantee], *, lost: int) -> 
     notes = [NEIGHBORS, _participation(plan)]
     realised = any(each.realised for each in central)
     if realised:
+        had = "rounds, domains and reports that this run had"
+        if plan.realises_answers:
+            had = "answers that this run had; a round that it had not counts as planned"
         notes.append(
-            "R: realised, for the rounds, domains and reports that this run had. All else holds "
-            "before the run, for all that the plan allows."
+            f"R: realised, for the {had}. All else holds before the run, for all that the plan "
+            "allows."
         )
     if not plan.padded:
         notes.append(
@@ -35,7 +38,8 @@ def notes_of(plan: LocalReports, central: Sequence[Guarantee], *, lost: int) -> 
     if plan.may_miss_answers:
         notes.append(
             "Before the run, claims hold for every number of answers that it accepts, at least "
-            f"{plan.fewest_answers:,} in each layer (devices.least_clients, devices.least_share)"
+            f"{plan.fewest_answers:,} in each {'epoch' if plan.hides_epochs else 'layer'} "
+            "(devices.least_clients, devices.least_share)"
             f"{'; R is for those that came' if realised else ''}. Who answers must not depend on "
             "the data."
         )

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import fedhh
+from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import SampledThreshold
@@ -125,13 +126,69 @@ def test_without_a_least_number_next_to_nothing_is_amplified_before_the_run():
     assert before.epsilon == pytest.approx(8.0, rel=1e-6)
 
 
-def test_reused_clients_compose_as_before_and_have_nothing_realised():
-    plan = replace(plan_of(3_000, 3_000, oracle="grr"), participation="every-round")
+EVERY = {"participation": "every-round"}
+EPOCHS = {"participation": "epochs", "epochs": 2, "secret_cohorts": True}
+
+
+def of_fewest(answers: int, **how):
+    """What a plan of as many rounds claims where all answer, so many in each round."""
+    plan = replace(plan_of(*(answers,) * 4, items=how.pop("items")), **how)
+    return central(report_of(plan), realised=False)
+
+
+@pytest.mark.parametrize("items", [1, 2])
+def test_in_every_round_the_fewest_answers_that_came_to_one_are_realised(items):
+    plan = replace(plan_of(*(3_000,) * 4, items=items), **EVERY)
     accepting = plan.accepting(lambda _: 2_000)
-    smaller = replace(plan_of(2_000, 2_000, oracle="grr"), participation="every-round")
-    report = report_of(accepting, records(plan, 2_500, 2_600))
-    assert central(report, realised=False) == central(report_of(smaller), realised=False)
-    assert not central(report, realised=True)
+    report = report_of(accepting, records(plan, 2_500, 2_700, 2_400, 3_000))
+    assert central(report, realised=False) == of_fewest(2_000, items=items, **EVERY)
+    assert central(report, realised=True) == of_fewest(2_400, items=items, **EVERY)
+    assert report.best("user", "central").smallest_cohort == 2_400
+    assert any("a round that it had not counts as planned" in note for note in report.notes)
+    # Votes decide whether a round takes place: one that did not counts with what it would accept.
+    ended = report_of(accepting, records(plan, 2_500, 2_700, 2_400))
+    assert not central(ended, realised=True)
+    assert not central(report_of(plan, records(plan, *(3_000,) * 4)), realised=True)
+
+
+def test_of_epochs_of_secret_cohorts_the_fewest_answers_that_came_to_one_are_realised():
+    plan = replace(plan_of(*(3_000,) * 4, items=1), **EPOCHS)
+    accepting = plan.accepting(lambda _: 2_000)
+    report = report_of(accepting, records(plan, 2_100, 3_000, 2_900, 2_100))
+    assert central(report, realised=False) == of_fewest(2_000, items=1, **EPOCHS)
+    assert central(report, realised=True) == of_fewest(2_500, items=1, **EPOCHS)
+    assert report.best("user", "central").smallest_cohort == 5_000
+    assert any("at least 4,000 in each epoch" in note for note in report.notes)
+    ended = report_of(accepting, records(plan, 2_100, 3_000, 2_800))
+    assert central(ended, realised=True) == of_fewest(2_400, items=1, **EPOCHS)
+    # The control: against whoever may know the cohorts, the fewest of a round.
+    known = {**EPOCHS, "secret_cohorts": False}
+    report = report_of(replace(accepting, **known), records(plan, 2_100, 3_000, 2_900, 2_100))
+    assert central(report, realised=True) == of_fewest(2_100, items=1, **known)
+
+
+@pytest.mark.parametrize("how", [EVERY, EPOCHS], ids=["every round", "epochs"])
+def test_colluders_are_taken_from_the_answers_that_came_where_rounds_share_clients(how):
+    plan = replace(plan_of(*(3_000,) * 4, items=1), **how)
+    accepting = plan.accepting(lambda _: 2_000)
+    told = Collusion(colluders=600, num_clients=100_000, cohorts_by="server")
+    report = accepting.report(
+        records(plan, 2_500, 2_500, 2_600, 2_500),
+        num_clients=100_000,
+        delta=DELTA,
+        alpha=0.95,
+        collusion=told,
+    )
+    honest = 2_200 if how is EPOCHS else 1_900
+    assert central(report, realised=True) == of_fewest(honest, items=1, **how)
+    assert report.before_run("user").epsilon < 2 * len(plan.layers)
+
+
+def test_fewer_answers_than_epochs_accept_leave_no_amplification_before_the_run():
+    plan = replace(plan_of(*(3_000,) * 4, items=1), **EPOCHS)
+    report = report_of(plan, records(plan, 2_999, 3_000, 3_000, 3_000))
+    assert report.before_run("user").epsilon == 8.0
+    assert report.best("user", "central").smallest_cohort == 5_999
 
 
 def shuffled_delta(num_present: int, local_epsilon: float, epsilon: float) -> float:

@@ -50,6 +50,32 @@ def test_every_protocol_that_asks_rounds_has_its_clients_take_part_so(protocol, 
 
 
 @pytest.mark.parametrize(
+    "more",
+    [
+        {"participation": "every-round"},
+        {"participation": "epochs", "epochs": 2, "cohorts": "secret"},
+    ],
+    ids=["every round", "epochs"],
+)
+def test_a_run_that_lost_answers_realises_the_claim_of_those_that_came(more):
+    protocol = replace(TRIE, eta_max=10, local_epsilon=2.0, **more)
+    devices = fedhh.Devices(dropout=0.1, least_share=0.5)
+    result = fedhh.simulate(protocol, POPULATION, seed=1, devices=devices)
+    plan = result.protocol.plan
+    came = result.layers["num_clients"].tolist()
+    least = [each.fewest_clients for each in plan.layers]
+    answers = [*came, *least[len(came) :]]
+    half = len(answers) // 2 + len(answers) % 2
+    fewest = min(answers)
+    if plan.hides_epochs:
+        fewest = min(sum(answers[:half]), sum(answers[half:]))
+    best = result.privacy.best("user", "central")
+    assert best.smallest_cohort == fewest
+    assert best.realised
+    assert best.epsilon < result.privacy.before_run("user").epsilon
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         (

@@ -74,6 +74,8 @@ def privacy_line(result: RunResult) -> str:
 
 def realised_of(result: RunResult) -> str:
     """Return what a run's realised guarantees are for."""
+    if result.protocol.plan.realises_answers:
+        return "answers"
     return "domains" if result.calendar is None else "domains and answers"
 
 
