@@ -19,7 +19,13 @@ from fedhh.accounting.guarantees import (
     or_infinite,
     unprotected,
 )
-from fedhh.accounting.rounds import PlannedRound, RoundSummary, epoch_of
+from fedhh.accounting.rounds import (
+    PlannedRound,
+    RoundSummary,
+    check_epochs,
+    epoch_of,
+    stated_by,
+)
 from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, require_choice, shown
 
@@ -179,7 +185,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.participation == "epochs":
-            self._check_epochs()
+            check_epochs(self.epochs, len(self.layers))
         placed = []
         apart = sum(each.num_clients for each in self.layers[: self.num_apart])
         for order, rounds in groupby(range(len(self.layers)), self._order_of):
@@ -192,15 +198,6 @@ class Plan:
                 placed.append(replace(each, place=place, cohort=cohort))
                 start += each.num_clients
         object.__setattr__(self, "layers", tuple(placed))
-
-    def _check_epochs(self) -> None:
-        most = len(self.layers)
-        if not 1 <= self.epochs <= most:
-            raise InputError(
-                f"Expected 1 <= epochs <= {most}, got epochs={shown(self.epochs)}; the plan has "
-                f"{most} rounds, one epoch for each at most: set epochs <= {most}, or "
-                "participation='every-round'."
-            )
 
     def _order_of(self, place: int) -> int | None:
         """Return which fresh order a round's cohort is cut from; None for the run's one order."""
@@ -395,22 +392,3 @@ class Plan:
     def values_per_report(self, domain_size: int) -> int | None:
         """Return d where a report is a set of d values of so large a domain; None otherwise."""
         return None
-
-
-def stated_by(question: AnyQuestion, name: str) -> float | None:
-    """Return a number that a question states of itself, None if it states none.
-
-    Raises:
-        InputError: Its fields are of another type, so that the number does not follow from them.
-    """
-    try:
-        number = getattr(question, name)
-        if number is not None:
-            math.isnan(number)
-    except InputError:
-        raise
-    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InputError(
-            f"Expected fields of a question from which its {name} follows, got others: {error}."
-        ) from error
-    return number  # type: ignore[no-any-return]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fedhh.questions.cohort import NOBODY, Cohort
+from fedhh.validation import InputError, shown
+
+if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
+    from fedhh.questions.question import AnyQuestion
 
 KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
@@ -14,6 +18,16 @@ KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "
 def epoch_of(place: int, num_rounds: int, epochs: int) -> int:
     """Return in which of some epochs a round is: in each as many rounds, up to one."""
     return place * epochs // num_rounds
+
+
+def check_epochs(epochs: int, num_rounds: int) -> None:
+    """Raise InputError unless each of some epochs has a round."""
+    if not 1 <= epochs <= num_rounds:
+        raise InputError(
+            f"Expected 1 <= epochs <= {num_rounds}, got epochs={shown(epochs)}; the plan has "
+            f"{num_rounds} rounds, one epoch for each at most: set epochs <= {num_rounds}, or "
+            "participation='every-round'."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,3 +154,22 @@ class Decision:
 @dataclass(frozen=True, kw_only=True)
 class RoundSummary(Decision, RoundSizes):
     """What the server knows after a round: its sizes, and what it decided."""
+
+
+def stated_by(question: AnyQuestion, name: str) -> float | None:
+    """Return a number that a question states of itself, None if it states none.
+
+    Raises:
+        InputError: Its fields are of another type, so that the number does not follow from them.
+    """
+    try:
+        number = getattr(question, name)
+        if number is not None:
+            math.isnan(number)
+    except InputError:
+        raise
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InputError(
+            f"Expected fields of a question from which its {name} follows, got others: {error}."
+        ) from error
+    return number  # type: ignore[no-any-return]
