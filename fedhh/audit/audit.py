@@ -11,7 +11,7 @@ Nasr et al. (2023), "Tight auditing of differentially private machine learning",
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,7 +77,8 @@ class Finding:
     Attributes:
         claim: What is stated.
         event: What was tested.
-        power: Lower bound on the event's probability under its input.
+        power: Lower bound on the probability of the event, or of a random part of it, under its
+            input.
         false_alarm: Upper bound on that under the other input.
         allowed: The power that the claim allows.
         at_least: The least level of the claim's kind that allows what was found.
@@ -214,16 +215,13 @@ def audit(
     """
     require_inside(0, 1, confidence=confidence)
     chosen, tested = _split(samples_a, samples_b)
-    others = max(1, values - 1)
     event, _ = choose(chosen, claim, confidence=confidence, values=values)
     hits = [event.hits(each) for each in tested[event.statistic]]
     sizes = [each.size for each in tested[event.statistic]]
-    shares = [1, others]
-    if event.swapped:
-        hits, sizes, shares = hits[::-1], sizes[::-1], shares[::-1]
     error = (1 - confidence) / 2
-    power = float(clopper_pearson(hits[0], sizes[0], error=error)[0]) / shares[0]
-    false_alarm = float(clopper_pearson(hits[1], sizes[1], error=error)[1]) / shares[1]
+    power, false_alarm = (
+        float(each) for each in bounds(hits, sizes, error=error, values=values)[event.swapped]
+    )
     at_least = least(claim, lambda each: power <= each.power([false_alarm])[0])
     return Finding(
         claim=claim,
@@ -268,25 +266,22 @@ def choose(
         values: Of guesses, see `audit`; then the event is a threshold.
     """
     error = min(_LARGEST_ERROR, (1 - confidence) / 2)
-    others = max(1, values - 1)
     events, powers, false_alarms = [], [], []
     for statistic, (a, b) in samples.items():
         lows, highs, hits = _intervals(a, b, 0 if values else _MOST_BOUNDARIES)
         finite = [int(np.count_nonzero(~np.isnan(each))) for each in (a, b)]
         for inside in (True,) if values else (True, False):
-            bounds = [
-                clopper_pearson(each if inside else most - each, whole.size, error=error)
-                for each, most, whole in zip(hits, finite, (a, b), strict=True)
+            held = [
+                each if inside else most - each for each, most in zip(hits, finite, strict=True)
             ]
-            bounds[1] = (bounds[1][0] / others, bounds[1][1] / others)
+            shown = bounds(held, [a.size, b.size], error=error, values=values)
             for swapped in (False, True):
-                own, other = bounds[::-1] if swapped else bounds
                 events += [
                     (statistic, low, high, inside, swapped)
                     for low, high in zip(lows.tolist(), highs.tolist(), strict=True)
                 ]
-                powers.append(own[0])
-                false_alarms.append(other[1])
+                powers.append(shown[swapped][0])
+                false_alarms.append(shown[swapped][1])
     power, false_alarm = np.concatenate(powers), np.concatenate(false_alarms)
 
     def gains(each: Claim) -> Floats:
@@ -298,6 +293,40 @@ def choose(
     statistic, low, high, inside, swapped = events[best]
     event = Event(statistic=statistic, low=low, high=high, inside=inside, swapped=swapped)
     return event, level
+
+
+def bounds(
+    hits: Sequence[npt.ArrayLike], sizes: Sequence[int], *, error: float, values: int
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Return a power and a false alarm that some test has, of either input over the other.
+
+    Of two inputs, they bound an event's probability under each. Of guesses, right and wrong ones
+    are of the same outputs, so that among so many guesses right ones are binomial, and the share s
+    of these is bounded alone; so is the chance g of any guess. Where neither is smaller than its
+    bound, the event, or a random part of it, has power g s and at most the false alarm g (1 - s).
+
+    Args:
+        hits: Of an event, among samples of either input, or of right guesses and of wrong ones.
+        sizes: Numbers of samples.
+        error: With which each of the two bounds is wrong, at most.
+        values: Of guesses, see `audit`.
+
+    Returns:
+        Of the first input, and of the second one.
+    """
+    if not values:
+        (low_a, high_a), (low_b, high_b) = (
+            clopper_pearson(each, size, error=error) for each, size in zip(hits, sizes, strict=True)
+        )
+        return (low_a, high_b), (low_b, high_a)
+    guesses = np.asarray(hits[0]) + np.asarray(hits[1])
+    guessed, _ = clopper_pearson(guesses, sizes[0], error=error)
+    right, wrong = (clopper_pearson(each, guesses, error=error)[0] for each in hits)
+    others = values - 1
+    return (
+        (guessed * right, guessed * (1 - right) / others),
+        (guessed * wrong / others, guessed * (1 - wrong)),
+    )
 
 
 def _split(a: Samples, b: Samples) -> tuple[dict[str, tuple[Floats, Floats]], ...]:
@@ -347,13 +376,13 @@ def _detects_from(claim: Claim, size: int, *, error: float, values: int) -> floa
     """Return the least level above a claim's whose expected hits would refute it, None if none."""
     others = max(1, values - 1)
     rare = np.geomspace(1 / (size * others), 1 / others, _POINTS)
-    bounds = clopper_pearson(np.floor(rare * others * size).clip(max=size), size, error=error)
-    allowed = claim.power(bounds[1] / others)
+    wrong = np.floor(rare * others * size).clip(max=size)
 
     def seen(larger: Claim) -> bool:
         # A guess is right, or it is wrong.
         power = np.minimum(larger.power(rare), 1 - others * rare if values else 1)
-        hits = np.floor(power * size)
-        return bool((clopper_pearson(hits, size, error=error)[0] > allowed).any())
+        hits = np.floor(power * size), wrong
+        (power, false_alarm), _ = bounds(hits, [size, size], error=error, values=values)
+        return bool((power > claim.power(false_alarm)).any())
 
     return least(claim, seen, above=claim.level + claim.step)

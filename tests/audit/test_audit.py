@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from fedhh.audit import Answers, EpsilonDelta, audit, clopper_pearson
-from fedhh.audit.audit import choose
+from fedhh.audit.audit import bounds, choose
 from fedhh.validation import InputError
 
 NOTHING = EpsilonDelta(epsilon=0.0)
@@ -81,14 +81,36 @@ def test_guesses_are_of_as_many_values_as_stated():
     # Named is the value itself, always: of four values, each other one never.
     right, wrong = np.ones(400), np.full(400, np.nan)
     found = audit(right, wrong, NOTHING, confidence=0.98, values=4)
-    often, rare = 0.01 ** (1 / 300), 1 - 0.01 ** (1 / 300)
-    assert (found.power, found.false_alarm) == pytest.approx((often, rare / 3))
+    # At least so often there is a guess, and so large a share of guesses is right.
+    often = 0.01 ** (1 / 300)
+    assert found.power == pytest.approx(often * often)
+    assert found.false_alarm == pytest.approx(often * (1 - often) / 3)
     # Names that say nothing are right one time in four.
     rng = np.random.default_rng(3)
     is_right = rng.random(100_000) < 0.25
     guesses = np.where(is_right, 1, np.nan), np.where(is_right, np.nan, 1)
     assert not audit(*guesses, EpsilonDelta(epsilon=0.01), values=4).refuted
     assert audit(*guesses, EpsilonDelta(epsilon=0.01), values=5).refuted
+
+
+def test_bounds_on_guesses_keep_their_promise():
+    # Over all numbers of right and wrong guesses of 12 outputs, among three values.
+    n, error = 12, 0.1
+    hits = np.array([(right, wrong) for right in range(n + 1) for wrong in range(n + 1 - right)])
+    outcomes = np.column_stack([hits, n - hits.sum(axis=1)])
+    for right, wrong in ((0.3, 0.5), (0.6, 0.4), (0.8, 0.1)):
+        chances = stats.multinomial(n, [right, wrong, 1 - right - wrong]).pmf(outcomes)
+        assert chances.sum() == pytest.approx(1)
+        # The true epsilon of either input over the other, where either is above 0.
+        for swapped, epsilon in enumerate(
+            (math.log(2 * right / wrong), math.log(wrong / right / 2))
+        ):
+            power, false_alarm = bounds(hits.T, [n, n], error=error, values=3)[swapped]
+            refuted = power > EpsilonDelta(epsilon=max(0.0, epsilon)).power(false_alarm)
+            assert chances[refuted].sum() <= 2 * error
+            # A smaller claim is refuted more often.
+            less = power > math.exp(epsilon - 1.5) * false_alarm
+            assert chances[less].sum() > chances[refuted].sum()
 
 
 @pytest.mark.parametrize("trials", [10, pytest.param(400, marks=pytest.mark.slow)])
