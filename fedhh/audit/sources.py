@@ -38,12 +38,14 @@ _MESSAGES, _FEWEST_MESSAGES = 1_000_000, 2_000
 _LARGEST_SAMPLE_BITS = 2e9
 _FEWEST_ALONE, _MOST_ALONE = 2, 64
 _MOST_FORMS = 20_000
-_MOST_VALUES, _FEW_VALUES = 32, 4
+_MOST_VALUES = 32, 8
 _REPORTS_AT_ONCE, _BYTES_AT_ONCE = 20_000, 2**27
 _PILOT = 8
 """One report in so many is of a pilot, which learns scores and chooses values."""
 _MOST_COLUMNS, _LONGEST_HASHED = 64, 4096
 _BINS, _LAST_BITS, _MOST_WHOLE = 32, 7, 4096
+_PILOT_ERROR = 1e-6
+"""Of the pilot's bounds: a larger one prefers values that few reports speak of, by chance."""
 _PRIOR = 0.5
 """Reports added to each count, so that a place that was seen by chance says little."""
 _FARTHEST = 1e6
@@ -67,8 +69,8 @@ def audit_oracle(
         oracle: Any oracle.
         num_samples: Reports in all, at least 64; an eighth of them is of a pilot.
         rng: Source of values and of the reports' coins.
-        values: Which values are held, at least two; if None, at most 32 of the domain, evenly
-            spread, or four, or two of them, whichever show most in the pilot.
+        values: Which values are held, at least two; if None, 32 of the domain at most, or eight,
+            evenly spread, or four, or two of these, whichever show most in the pilot.
         confidence: In (0, 1): an honest oracle is refuted with at most the rest.
 
     Raises:
@@ -136,7 +138,7 @@ def audit_guesses(
         for some in tries:
             right, wrong = _guesses(of_values, held, some)
             pairs = {name: (right[name], wrong[name]) for name in right}
-            _, level = choose(pairs, claim, confidence=confidence, values=len(some))
+            _, level = choose(pairs, claim, confidence=1 - _PILOT_ERROR, values=len(some))
             if best is None or level > best[0]:
                 best = level, values, some, scores
     assert best is not None
@@ -187,11 +189,16 @@ def messages_to_sample(oracle: FrequencyOracle) -> int:
 
 
 def value_sets(domain_size: int) -> list[list[int]]:
-    """Return up to 32 values of a domain, evenly spread, and of larger ones four again."""
-    most = min(domain_size, _MOST_VALUES)
-    spread = np.linspace(0, domain_size - 1, most).round().astype(int).tolist()
+    """Return up to 32 values of a domain, evenly spread, of larger ones eight, and four again.
+
+    A report that names a value speaks of one among all; a set of values, if it holds one of them.
+    """
     few = sorted({0, 1, domain_size // 2, domain_size - 1})
-    return [spread] if domain_size <= _FEW_VALUES else [spread, few]
+    spread = [
+        np.linspace(0, domain_size - 1, size).round().astype(int).tolist()
+        for size in sorted({min(domain_size, most) for most in _MOST_VALUES}, reverse=True)
+    ]
+    return [*(each for each in spread if len(each) > len(few)), few]
 
 
 @dataclass(frozen=True, eq=False)
