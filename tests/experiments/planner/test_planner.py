@@ -46,7 +46,7 @@ LIMITS = {
 
 @pytest.fixture(scope="module")
 def made():
-    return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=10, **LIMITS)
+    return fedhh.plan(settings=CHAT, protocols=("ldp-triehh", "triehh"), runs=24, **LIMITS)
 
 
 SMALL = {
