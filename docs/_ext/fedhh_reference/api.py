@@ -41,24 +41,36 @@ def pages() -> dict[str, str]:
     modules = ["fedhh", *public_modules()]
     listed = "\n".join(modules)
     texts = {"api": f"{_INTRODUCTION}```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"}
-    return texts | {name: _module_page(name) for name in modules}
+    homes: dict[int, str] = {}
+    return texts | {name: _module_page(name, homes) for name in modules}
 
 
-def _module_page(name: str) -> str:
+def _module_page(name: str, homes: dict[int, str]) -> str:
+    """Return a module's page, and enter in ``homes`` the names that it is the first to export.
+
+    A name of elsewhere that another page has is shown again, but links lead to that page.
+    """
     module = import_module(name)
+    directives = []
+    for each in public_names(module):
+        value = getattr(module, each)
+        is_again = homes.setdefault(id(value), name) != name
+        is_own = getattr(value, "__module__", name) == name
+        directives.append(_directive(f"{name}.{each}", value, index=is_own or not is_again))
     return "".join(
         [
             f"# {name}\n\n```{{eval-rst}}\n.. currentmodule:: {name}\n\n",
             f".. automodule:: {name}\n   :no-members:\n   :no-index:\n\n",
-            *(_directive(f"{name}.{each}", getattr(module, each)) for each in public_names(module)),
+            *directives,
             "```\n",
         ]
     )
 
 
-def _directive(path: str, value: object) -> str:
+def _directive(path: str, value: object, *, index: bool) -> str:
     if inspect.isclass(value):
-        return f".. autoclass:: {path}\n   :members:\n   :show-inheritance:\n\n"
+        options = "" if index else "   :no-index:\n"
+        return f".. autoclass:: {path}\n   :members:\n   :show-inheritance:\n{options}\n"
     if inspect.isroutine(value):
         return f".. autofunction:: {path}\n\n"
     # Autodoc would show the docstring of dict or tuple.
