@@ -121,8 +121,14 @@ class HadamardSign(CellOracle):
 
 def hadamard_entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
     """Return entries of the Hadamard matrix, (-1)**popcount(row & column)."""
-    odd = np.bitwise_count(rows & columns).astype(np.int64) & 1
-    return np.asarray(1 - 2 * odd)
+    return 1 - 2 * parity(rows & columns)
+
+
+def parity(numbers: Values) -> npt.NDArray[np.int64]:
+    """Return whether each number has an odd number of ones: 1, else 0."""
+    for shift in (32, 16, 8, 4, 2, 1):
+        numbers = numbers ^ (numbers >> shift)
+    return numbers & 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.oracles.hadamard import parity
 from fedhh.validation import InputError, require_at_least, require_epsilon
 
 Attributes = npt.NDArray[np.bool_]
@@ -113,7 +114,7 @@ class HadamardMarginals:
             )
         numbers = values @ (1 << np.arange(self.num_attributes))
         places = rng.integers(self.num_coefficients, size=len(values))
-        is_even = _parity(self.coefficients[places] & numbers) == 0
+        is_even = parity(self.coefficients[places] & numbers) == 0
         kept = rng.random(len(values)) < self.p
         return np.stack([places, is_even == kept], axis=1).astype(np.int64)
 
@@ -164,10 +165,5 @@ class HadamardMarginals:
         shares = np.ones(len(cells))
         for subset in range(1, len(cells)):
             name = sum(1 << chosen[i] for i in range(len(chosen)) if subset >> i & 1)
-            shares += values[name] * (1 - 2 * _parity(cells & subset))
+            shares += values[name] * (1 - 2 * parity(cells & subset))
         return np.asarray(shares / len(cells))
-
-
-def _parity(numbers: Ints) -> Ints:
-    """Return whether each number has an odd number of ones: 1, else 0."""
-    return np.asarray(np.bitwise_count(numbers) & 1, dtype=np.int64)

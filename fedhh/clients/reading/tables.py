@@ -403,20 +403,24 @@ def write_rows(path: Path, rows: pa.Table) -> None:
     kind = kind_of(path)
     if not path.parent.is_dir():
         raise _unwritable(path, "No such file or directory")
-    options = {PARQUET: "COMPRESSION zstd", CSV: "HEADER", JSON: ""}[kind]
-    if path.suffix.lower() == ".gz":
-        options += f"{', ' if options else ''}COMPRESSION gzip"
+    # The file is a temporary one already.
+    options = {PARQUET: ["COMPRESSION zstd"], CSV: ["HEADER"], JSON: []}[kind]
+    options += [
+        "USE_TMP_FILE false",
+        *(["COMPRESSION gzip"] if path.suffix.lower() == ".gz" else []),
+    ]
     try:
         with whole_file(path) as temporary, closing(duckdb.connect()) as database:
             database.register("rows", rows)
-            out = f"COPY rows TO {literal(str(temporary))} (FORMAT {kind}, {options})"
-            database.execute(out.replace(", )", ")"))
+            written = ", ".join([f"FORMAT {kind}", *options])
+            database.execute(f"COPY rows TO {literal(str(temporary))} ({written})")
     except OSError as error:
         raise _unwritable(path, str(error.strerror or error)) from None
     except duckdb.Error as error:
+        # Newer versions of DuckDB give the number, older ones its text behind the temporary name.
         number = re.search(r'"errno":"(\d+)"', str(error))
-        reason = str(error) if number is None else os.strerror(int(number[1]))
-        raise _unwritable(path, reason.splitlines()[0]) from None
+        reason = str(error).splitlines()[0].rpartition('": ')[2].rstrip(".")
+        raise _unwritable(path, os.strerror(int(number[1])) if number else reason) from None
 
 
 def _unwritable(path: Path, reason: str) -> InputError:
