@@ -17,7 +17,8 @@ import pyarrow as pa
 from fedhh.clients.populations.population import StoredPopulation
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rows import Rows, Texts
-from fedhh.clients.reading.tables import kind_of, write_rows
+from fedhh.clients.reading.tables import kind_of
+from fedhh.clients.reading.writing import write_rows
 from fedhh.validation import InputError
 from fedhh.words.languages import ENGLISH
 from fedhh.words.lexicon import Lexicon

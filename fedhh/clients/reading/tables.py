@@ -1,4 +1,4 @@
-"""Table files: Parquet, CSV and JSON Lines, as queries of DuckDB; written whole or not at all.
+"""Table files: Parquet, CSV and JSON Lines, as queries of DuckDB.
 
 Text columns stay text: ``nan``, ``null``, ``NA``, ``true`` and ``007`` are words. Users are text or
 integers, words and texts are text, counts are numbers, days are integers or dates; a column of any
@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-import os
 import re
 import zlib
 from collections import Counter
@@ -19,11 +18,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from fedhh.system.files import whole_file
 from fedhh.system.reading import LONGEST_LINE, opened, require_regular, text_lines
 from fedhh.validation import InputError, shown
 
@@ -390,38 +387,3 @@ def unreadable(path: Path, error: Exception) -> InputError:
     # DuckDB's own begin with their kind.
     reason = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", reason)
     return InputError(f"Expected a readable {path.name}, got {path}: {reason}.")
-
-
-def write_rows(path: Path, rows: pa.Table) -> None:
-    """Write columns user, word and count in the extension's format.
-
-    The file appears whole or not at all; the same rows give the same bytes.
-
-    Raises:
-        InputError: The extension is unknown, or the file cannot be written.
-    """
-    kind = kind_of(path)
-    if not path.parent.is_dir():
-        raise _unwritable(path, "No such file or directory")
-    # The file is a temporary one already.
-    options = {PARQUET: ["COMPRESSION zstd"], CSV: ["HEADER"], JSON: []}[kind]
-    options += [
-        "USE_TMP_FILE false",
-        *(["COMPRESSION gzip"] if path.suffix.lower() == ".gz" else []),
-    ]
-    try:
-        with whole_file(path) as temporary, closing(duckdb.connect()) as database:
-            database.register("rows", rows)
-            written = ", ".join([f"FORMAT {kind}", *options])
-            database.execute(f"COPY rows TO {literal(str(temporary))} ({written})")
-    except OSError as error:
-        raise _unwritable(path, str(error.strerror or error)) from None
-    except duckdb.Error as error:
-        # Newer versions of DuckDB give the number, older ones its text behind the temporary name.
-        number = re.search(r'"errno":"(\d+)"', str(error))
-        reason = str(error).splitlines()[0].rpartition('": ')[2].rstrip(".")
-        raise _unwritable(path, os.strerror(int(number[1])) if number else reason) from None
-
-
-def _unwritable(path: Path, reason: str) -> InputError:
-    return InputError(f"Expected a file that can be written, got {path}: {reason}.")
