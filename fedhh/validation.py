@@ -68,6 +68,15 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
+def reason_of(error: Exception) -> str:
+    r"""Return the first line of another library's message, or the error's name, without a period.
+
+    >>> reason_of(ValueError("No luck.\nMore.")), reason_of(KeyError())
+    ('No luck', 'KeyError')
+    """
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+
+
 class TakesSettingsByName:
     """A dataclass of settings that refuses others in one line, with the name that was meant.
 

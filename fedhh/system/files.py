@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fedhh.system.locks import take
 from fedhh.system.stopping import before_leaving
+from fedhh.validation import InputError
 
 _MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 """A lock may hold on one machine alone, though others have the file system, too."""
@@ -158,3 +159,8 @@ def is_there(path: Path) -> bool:
     """
     # os.path answers so; pathlib raises.
     return os.path.exists(path)
+
+
+def unwritable(path: Path, reason: str, kind: str = "file") -> InputError:
+    """Return the one line for a file or a directory that cannot be written."""
+    return InputError(f"Expected a {kind} that can be written, got {path}: {reason}.")

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fedhh.system.files import whole_directory
+from fedhh.system.files import unwritable, whole_directory
 from fedhh.system.kept import cache_directory
-from fedhh.validation import InputError, shown
+from fedhh.validation import InputError, reason_of, shown
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -80,10 +80,7 @@ def local_copy(address: str) -> Path:
     except OSError as error:
         # Another process may have been quicker.
         if not there.exists():
-            raise InputError(
-                f"Expected a directory that can be written, got {folder}: "
-                f"{error.strerror or error}."
-            ) from None
+            raise unwritable(folder, str(error.strerror or error), "directory") from None
     return there
 
 
@@ -164,7 +161,6 @@ def _reached(address: str) -> Iterator[None]:
     except InputError:
         raise
     except (OSError, ValueError, ImportError, pa.ArrowException) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise InputError(
-            f"Expected an address that can be read, got {shown(address)}: {reason}."
+            f"Expected an address that can be read, got {shown(address)}: {reason_of(error)}."
         ) from None

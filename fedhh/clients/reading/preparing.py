@@ -24,14 +24,14 @@ from fedhh.clients.populations.prepared_writer import PreparedWriter
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.rows import Rows, Texts
 from fedhh.clients.reading.tables import has_known_extension, kind_of
-from fedhh.system.files import is_there, whole_directory
+from fedhh.system.files import is_there, unwritable, whole_directory
 from fedhh.system.object_storage import (
     as_address,
     place_of,
     remote_files,
     temporary_copy,
 )
-from fedhh.validation import InputError
+from fedhh.validation import InputError, reason_of
 
 STANDARD_INPUT = "-"
 """The source that stands for what is written into the program."""
@@ -132,7 +132,7 @@ def prepare_rows(
         raise InputError(f"Expected a path where nothing stands, got {out}; name another one.")
     # Of a name that is too long, pathlib raises.
     if not os.path.isdir(out.parent):
-        raise _unwritable(out, "No such file or directory")
+        raise unwritable(out, "No such file or directory", "directory")
     try:
         with whole_directory(out) as place:
             sorting = place / "sorting"
@@ -151,7 +151,7 @@ def prepare_rows(
                     )
             shutil.rmtree(sorting)
     except OSError as error:
-        raise _unwritable(out, error.strerror or str(error)) from None
+        raise unwritable(out, error.strerror or str(error), "directory") from None
     return manifest
 
 
@@ -235,9 +235,4 @@ def _named(out: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise _unwritable(out, reason.rstrip(".")) from None
-
-
-def _unwritable(out: Path, reason: str) -> InputError:
-    return InputError(f"Expected a directory that can be written, got {out}: {reason}.")
+        raise unwritable(out, reason_of(error), "directory") from None

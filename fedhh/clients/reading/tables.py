@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fedhh.system.reading import LONGEST_LINE, opened, require_regular, text_lines
-from fedhh.validation import InputError, shown
+from fedhh.validation import InputError, reason_of, shown
 
 COMMA = ","
 """What separates the columns of CSV, if nothing else is said."""
@@ -383,7 +383,7 @@ def readable(path: Path) -> Iterator[None]:
 
 def unreadable(path: Path, error: Exception) -> InputError:
     """Return the one line for a file that cannot be read."""
-    reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    reason = reason_of(error)
     # DuckDB's own begin with their kind.
     reason = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", reason)
     return InputError(f"Expected a readable {path.name}, got {path}: {reason}.")

@@ -11,8 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from fedhh.clients.reading.tables import CSV, JSON, PARQUET, kind_of, literal
-from fedhh.system.files import whole_file
-from fedhh.validation import InputError
+from fedhh.system.files import unwritable, whole_file
+from fedhh.validation import reason_of
 
 
 def write_rows(path: Path, rows: pa.Table) -> None:
@@ -25,7 +25,7 @@ def write_rows(path: Path, rows: pa.Table) -> None:
     """
     kind = kind_of(path)
     if not path.parent.is_dir():
-        raise _unwritable(path, "No such file or directory")
+        raise unwritable(path, "No such file or directory")
     # The file is a temporary one already.
     options = {PARQUET: ["COMPRESSION zstd"], CSV: ["HEADER"], JSON: []}[kind]
     options += [
@@ -38,13 +38,9 @@ def write_rows(path: Path, rows: pa.Table) -> None:
             written = ", ".join([f"FORMAT {kind}", *options])
             database.execute(f"COPY rows TO {literal(str(temporary))} ({written})")
     except OSError as error:
-        raise _unwritable(path, str(error.strerror or error)) from None
+        raise unwritable(path, str(error.strerror or error)) from None
     except duckdb.Error as error:
         # Newer versions of DuckDB give the number, older ones its text behind the temporary name.
         number = re.search(r'"errno":"(\d+)"', str(error))
-        reason = str(error).splitlines()[0].rpartition('": ')[2].rstrip(".")
-        raise _unwritable(path, os.strerror(int(number[1])) if number else reason) from None
-
-
-def _unwritable(path: Path, reason: str) -> InputError:
-    return InputError(f"Expected a file that can be written, got {path}: {reason}.")
+        reason = reason_of(error).rpartition('": ')[2]
+        raise unwritable(path, os.strerror(int(number[1])) if number else reason) from None
