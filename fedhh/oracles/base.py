@@ -32,6 +32,15 @@ LARGEST_REPORT_SPACE = 2**22
 """Most numbers that all possible reports together may have, to be enumerated."""
 
 
+def require_countable(domain_size: int, oracle: str) -> None:
+    """Raise InputError if an oracle cannot count every value of a domain in one tally."""
+    if domain_size > LARGEST_TALLY:
+        raise InputError(
+            f"Expected domain_size <= {LARGEST_TALLY} for {oracle}, got "
+            f"domain_size={domain_size}; use an oracle that hashes, such as olh."
+        )
+
+
 def as_numbers(values: npt.ArrayLike, name: str = "values") -> Values:
     """Return one axis of integers as a contiguous ``(n,) int64`` array, or raise InputError."""
     array = np.asarray(values)

@@ -14,17 +14,16 @@ from annotated_types import Ge
 from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
 from fedhh.oracles.attack import bits_with, subsets_with
 from fedhh.oracles.base import (
-    LARGEST_TALLY,
     Floats,
     PureOracle,
     Reports,
     Tally,
     Values,
+    require_countable,
 )
 from fedhh.oracles.families import CellOracle, Moments, ScoredOracle
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
-from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +198,7 @@ class DBitFlip(ScoredOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.domain_size > LARGEST_TALLY:
-            raise InputError(
-                f"Expected domain_size <= {LARGEST_TALLY} for dbitflip, got "
-                f"domain_size={self.domain_size}; use an oracle that hashes, such as olh."
-            )
+        require_countable(self.domain_size, "dbitflip")
 
     @property
     def d(self) -> int:

@@ -19,18 +19,17 @@ from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
 from fedhh.oracles.attack import subsets_with
 from fedhh.oracles.base import (
-    LARGEST_TALLY,
     Floats,
     PureOracle,
     Reports,
     Tally,
     Values,
+    require_countable,
     require_in_domain,
 )
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
-from fedhh.validation import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +70,7 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.domain_size > LARGEST_TALLY:
-            raise InputError(
-                f"Expected domain_size <= {LARGEST_TALLY} for subset selection, got "
-                f"domain_size={self.domain_size}; use an oracle that hashes, such as olh."
-            )
+        require_countable(self.domain_size, "subset selection")
 
     @cached_property
     def d(self) -> int:
