@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
 import numpy as np
-from scipy import special
+import scipy
 
 from fedhh.accounting.bounds.selection import Selection, paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
@@ -169,7 +169,7 @@ class LayerAnonymity:
         first, kept = self._band
         threshold = first + float(np.searchsorted(kept, 0.5))
         deviation = math.sqrt(self.num_reports * q * (1 - q))
-        mean = threshold - float(special.ndtri(alpha)) * deviation
+        mean = threshold - float(scipy.special.ndtri(alpha)) * deviation
         guess = (mean - self.num_reports * q) / (p - q)
         return min(self.num_reports, max(0, round(guess)))
 

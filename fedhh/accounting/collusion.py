@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.accounting.plan import Plan
@@ -252,7 +252,7 @@ def tail_beyond(count: int, num_clients: int, colluders: int, cohort: int) -> fl
         [first, colluders - first, cohort - first, honest - cohort + first, num_clients],
         dtype=np.float64,
     )
-    plus, minus = special.gammaln(tops + 1), special.gammaln(below + 1)
+    plus, minus = scipy.special.gammaln(tops + 1), scipy.special.gammaln(below + 1)
     log_first = float(plus.sum() - minus.sum())
     log_first += _ULPS * float(np.abs(plus).sum() + np.abs(minus).sum())
     total, term = 1.0, 1.0

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 Floats = npt.NDArray[np.float64]
 
@@ -174,6 +173,8 @@ def _log_hypergeometric(
     clients: int, holders: npt.ArrayLike, sample: int, votes: npt.ArrayLike
 ) -> Floats:
     """Return ln P(a sample has so many of the holders), rounded up; -inf where impossible."""
+    from scipy.special import gammaln
+
     held, got = np.asarray(holders, dtype=np.float64), np.asarray(votes, dtype=np.float64)
     missed, rest = held - got, clients - held - sample + got
     possible = (missed >= 0) & (rest >= 0) & (got <= sample) & (sample - got <= clients - held)
@@ -191,6 +192,8 @@ def _log_hypergeometric(
 
 def _log_binomial(trials: Floats, successes: int, p: float, *, upwards: bool = True) -> Floats:
     """Return ln P(Bin(trials, p) = successes), rounded up or down."""
+    from scipy.special import gammaln
+
     choose = gammaln(trials + 1) - gammaln(successes + 1.0) - gammaln(trials - successes + 1)
     log_p = choose + successes * math.log(p) + (trials - successes) * math.log1p(-p)
     margin = _ULPS * gammaln(trials + 1)

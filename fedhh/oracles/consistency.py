@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from fedhh.validation import InputError, require_choice
 
@@ -90,7 +90,7 @@ def significance_threshold(num_values: int, *, std: float, mistakes: float = MIS
     >>> round(significance_threshold(1000, std=10.0), 1)
     38.9
     """
-    return float(-ndtri(mistakes / num_values)) * std
+    return float(-scipy.special.ndtri(mistakes / num_values)) * std
 
 
 def base_cut(estimates: Floats, *, std: float) -> Floats:

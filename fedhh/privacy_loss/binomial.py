@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike
     """Return P(Bin(trials, p) >= successes); 1 at and below 0, 0 above ``trials``."""
     k = np.asarray(successes, dtype=np.float64)
     n = np.asarray(trials, dtype=np.float64)
-    tail = special.betainc(np.maximum(k, 1.0), np.maximum(n - k + 1.0, 1.0), p)
+    tail = scipy.special.betainc(np.maximum(k, 1.0), np.maximum(n - k + 1.0, 1.0), p)
     return np.asarray(np.where(k <= 0, 1.0, np.where(k > n, 0.0, tail)), dtype=np.float64)
 
 
@@ -42,7 +42,9 @@ def lower_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike
     """Return P(Bin(trials, p) <= successes); 0 below 0, 1 at and above ``trials``."""
     k = np.asarray(successes, dtype=np.float64)
     n = np.asarray(trials, dtype=np.float64)
-    tail = special.betainc(np.maximum(n - k, 1.0), np.maximum(k + 1.0, 1.0), 1.0 - np.asarray(p))
+    tail = scipy.special.betainc(
+        np.maximum(n - k, 1.0), np.maximum(k + 1.0, 1.0), 1.0 - np.asarray(p)
+    )
     return np.asarray(np.where(k < 0, 0.0, np.where(k >= n, 1.0, tail)), dtype=np.float64)
 
 
@@ -84,7 +86,7 @@ def _stirling_error(n: Floats) -> Floats:
     # Mostly none is, and the gamma function takes longer than all else.
     if is_small.any():
         small = np.minimum(n, 16.0)
-        exact = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small
+        exact = scipy.special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small
         error = np.where(is_small, exact - _HALF_LOG_TWO_PI, error)
     return np.asarray(error, dtype=np.float64)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, logsumexp, ndtri
+import scipy
 
 from fedhh import oracles
 from fedhh.oracles import PureOracle
@@ -41,7 +41,7 @@ def chance_of_votes(votes: _Tally, num_reports: int, q: float) -> _Floats:
         q: In [0, 1].
     """
     inside = np.clip(votes, 1, max(num_reports, 1)).astype(np.float64)
-    chances = betainc(inside, num_reports - inside + 1, q)
+    chances = scipy.special.betainc(inside, num_reports - inside + 1, q)
     return np.where(votes < 1, 1.0, np.where(votes > num_reports, 0.0, chances))
 
 
@@ -117,7 +117,7 @@ class SketchNoise:
         """
         tilts = _TILTS / math.sqrt(self.variance)
         logs = np.log(self.chances)
-        cumulants = np.array([logsumexp(tilt * self.steps + logs) for tilt in tilts])
+        cumulants = np.array([scipy.special.logsumexp(tilt * self.steps + logs) for tilt in tilts])
         cumulants *= self.num_rows
         above = votes - self.center
         exponents = [
@@ -199,7 +199,7 @@ class Noise:
             ``(c,) float64``; infinite where the noise cannot reach the votes at all.
         """
         expected, spread = self.votes_mean, self.votes_std
-        exact = -ndtri(chance_of_votes(votes, self.num_reports, self.oracle.q))
+        exact = -scipy.special.ndtri(chance_of_votes(votes, self.num_reports, self.oracle.q))
         if spread:
             # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
             exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)

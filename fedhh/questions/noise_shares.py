@@ -32,7 +32,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri_exp
+import scipy
 
 from fedhh.validation import InputError, require_between
 
@@ -160,7 +160,7 @@ class NoiseShares(ABC):
                 logs[i] = math.log(tails[value])
             else:
                 logs[i] = math.log1p(-tails[min(1 - value, len(tails) - 1)])
-        return np.asarray(-ndtri_exp(logs)[places.reshape(-1)])
+        return np.asarray(-scipy.special.ndtri_exp(logs)[places.reshape(-1)])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammaln, ndtri, xlog1py, xlogy
+import scipy
 
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
@@ -215,7 +215,7 @@ class Evidence:
         spread = np.sqrt(np.maximum(self.expected, 1e-300))
         beyond = (self.votes - self.expected) / spread
         # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
-        z = np.where(p > 0, -ndtri(np.maximum(p, 1e-300)), beyond)
+        z = np.where(p > 0, -scipy.special.ndtri(np.maximum(p, 1e-300)), beyond)
         words = replace(
             found.only(np.flatnonzero(chosen)),
             estimate=validation.estimate[chosen],
@@ -244,7 +244,7 @@ def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats
     count = np.where(is_above, votes, 1.0)
     trials = np.maximum(num_reports, count)
     rate = np.where(num_reports > 0, expected / np.maximum(num_reports, 1), 0.0)
-    return np.where(is_above, betainc(count, trials - count + 1, rate), 1.0)
+    return np.where(is_above, scipy.special.betainc(count, trials - count + 1, rate), 1.0)
 
 
 def p_values_of_rare(
@@ -278,10 +278,7 @@ def p_values_of_rare(
     votes, num_reports, expected, support = rows.T
     bound = np.zeros(len(rows))
     for held in range(holders + 1):
-        rest = holders - held
-        choices = gammaln(holders + 1) - gammaln(held + 1) - gammaln(rest + 1)
-        chance = np.exp(choices + xlogy(held, support) + xlog1py(rest, -support))
-        bound += chance * p_values(votes - held, num_reports, expected)
+        bound += _chance(held, holders, support) * p_values(votes - held, num_reports, expected)
     p[above] = np.minimum(bound, 1.0)[which.reshape(-1)]
     return p
 
@@ -303,10 +300,7 @@ def p_values_of_rounds(
     """
     found = np.ones(len(scores))
     held = np.arange(holders + 1.0)
-    choices = gammaln(holders + 1) - gammaln(held + 1) - gammaln(holders - held + 1)
-    chances = np.exp(
-        choices + xlogy(held, limits.support) + xlog1py(holders - held, -limits.support)
-    )
+    chances = _chance(held, holders, limits.support)
     for trials in np.unique(planned[planned > 0]):
         mean = trials * limits.chance
         deviation = np.sqrt(mean * (1 - limits.chance) + holders)
@@ -322,6 +316,15 @@ def p_values_of_rounds(
         bound = np.where(above > 0, excess / np.maximum(above, 1e-300), 1.0).min(axis=1)
         found[which] = np.minimum(bound, 1.0)[place.reshape(-1)]
     return found
+
+
+def _chance(held: float | _Floats, holders: int, support: float | _Floats) -> _Floats:
+    """Return P(Bin(holders, support) = held)."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    rest = holders - held
+    choices = gammaln(holders + 1) - gammaln(held + 1) - gammaln(rest + 1)
+    return np.asarray(np.exp(choices + xlogy(held, support) + xlog1py(rest, -support)))
 
 
 def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:
@@ -372,4 +375,4 @@ def interval_quantile(num_chosen: int, num_tested: int, level: float) -> float:
     >>> round(interval_quantile(10, 10, 0.05), 2)
     1.96
     """
-    return float(-ndtri(level * num_chosen / num_tested / 2))
+    return float(-scipy.special.ndtri(level * num_chosen / num_tested / 2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+import scipy
 
 _Floats = npt.NDArray[np.float64]
 
@@ -48,4 +48,4 @@ def expected_alarms(num_candidates: int) -> float:
 
     Which candidates a layer keeps depends on their noise, so all candidates count.
     """
-    return num_candidates * float(ndtr(-ALARM_Z))
+    return num_candidates * float(scipy.special.ndtr(-ALARM_Z))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from fedhh.questions.noise import Noise
 from fedhh.random import GOLDEN, scatter
@@ -76,6 +76,6 @@ def above_noise(noise: Noise, votes: _Ints, *, noise_kept: float, most: int) -> 
     if not len(votes):
         return np.zeros(0, dtype=np.int64)
     distinct, places = np.unique(votes, return_inverse=True)
-    least = float(-ndtri(min(noise_kept / len(votes), 1.0)))
+    least = float(-scipy.special.ndtri(min(noise_kept / len(votes), 1.0)))
     kept = np.flatnonzero((noise.z(distinct) >= least)[places])
     return kept[np.argsort(-votes[kept], kind="stable")][:most]

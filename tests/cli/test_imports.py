@@ -56,6 +56,14 @@ def test_what_is_looked_for_is_spelled_as_it_is_loaded(name):
     assert importlib.util.find_spec(name) is not None
 
 
+def test_a_protocol_loads_no_special_functions_and_no_kernel():
+    code = "import sys, fedhh.server.ldp_triehh; print(len(sys.modules), *sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    number, *modules = shown.stdout.split()
+    assert int(number) <= 400
+    assert not {"numba", "scipy.special", "scipy.optimize", "dp_accounting"} & set(modules)
+
+
 @pytest.mark.slow("tests/oracles/test_registry.py::test_importing_the_package_loads_no_kernel")
 def test_names_of_the_package_load_what_they_use():
     steps = {

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
 from fedhh.privacy_loss.binomial import Floats
@@ -200,7 +200,7 @@ def optimal_composition(epsilons: Sequence[float], counts: Sequence[int], *, del
 @lru_cache(maxsize=_REMEMBERED)
 def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float:
     epsilons, counts = np.array(kinds, dtype=np.float64).T
-    variances = (2 * epsilons) ** 2 * special.expit(epsilons) * special.expit(-epsilons)
+    variances = (2 * epsilons) ** 2 * scipy.special.expit(epsilons) * scipy.special.expit(-epsilons)
     likely = math.sqrt(float(counts @ variances)) + float(epsilons.max())
     span = min(2 * float(counts @ epsilons), _WIDE * likely)
     gap = common_gap(epsilons, span=span, most=_LONGEST)
