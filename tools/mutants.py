@@ -1,10 +1,17 @@
 """Which tests notice a small mistake: mutants of fedhh against its own suites.
 
 `tools/drawn_mutants.py` says what the mutants are. Each runs in a copy of the checkout's tracked
-files, with a copy of the cache of compiled code: its package's own tests, then the default suite,
-then, with --slow, the slow tests, until one fails. That test runs again alone, and is left out if
-it then passes: it failed by load. A run that takes much longer than without a mutant kills it
-("time limit"). First, each of these suites must pass without a mutant.
+files, with a copy of the cache of compiled code, until a test fails: the tests of the default suite
+that execute its line, those of its own package first; its package's own tests; the default suite;
+with --slow, the slow tests. The test that failed runs again alone, and is left out if it then
+passes: it failed by load. A run that takes much longer than without a mutant kills it ("time
+limit"). First, each of these suites must pass without a mutant.
+
+Who executes a line is seen in the default suite's run without a mutant, where `coverage` is
+installed (``pip install coverage``). Lines that run at import, in compiled kernels or in other
+processes only are nobody's, and what several tests share is the first one's
+(`tools/lines_of_tests.py`): that is why whole suites follow, so that only they say that a mutant
+survives.
 
 Verdicts go to --results one by one, and what stands there does not run again: a run that was
 stopped goes on, and one with more stages asks the survivors only. After a change of the tests, take
@@ -16,35 +23,32 @@ Run: python -m tools.mutants [--list] [--only own] [--slow] [--workers K] [-n N]
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
-import os
 import queue
-import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from fedhh.system.kept import cache_directory
 from tools.drawn_mutants import Mutant, draw
+from tools.lines_of_tests import tests_of
+from tools.mutated_checkout import Checkout, Run, StoppedError, kill, starting, tracked
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
-STAGES = ("own", "default", "slow")
+STAGES = ("lines", "own", "default", "slow")
 
 _MEMORY = 8 << 30
 """Bytes of a process of tests: a mutant that asks for ever more does not take the machine."""
@@ -67,103 +71,6 @@ _OWN = {
 }
 
 
-class StoppedError(Exception):
-    """The run ends before its mutants are judged."""
-
-
-class Checkout:
-    """A copy of the tracked files, with a cache of compiled code of its own."""
-
-    def __init__(self, place: Path, cache: Path) -> None:
-        self.root = place / "checkout"
-        self._cache, self._output, self._first_cache = place / "cache", place / "output.txt", cache
-        for name in _tracked():
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, self.root / name, follow_symlinks=False)
-
-    @contextmanager
-    def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """Change the file, and change it back; no compiled code of the one serves the other."""
-        file = self.root / mutant.file
-        source = file.read_text(encoding="utf-8")
-        shutil.rmtree(self._cache, ignore_errors=True)
-        self._write(file, mutant.applied(source))
-        try:
-            yield
-        finally:
-            self._write(file, source)
-
-    @staticmethod
-    def _write(file: Path, text: str) -> None:
-        file.write_text(text, encoding="utf-8")
-        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
-            compiled.unlink()
-
-    def keep_cache(self) -> None:
-        """Give the compiled code of a run without a mutant to those that come."""
-        shutil.copytree(self._cache, self._first_cache, dirs_exist_ok=True)
-
-    def pytest(self, words: Sequence[str], limit: float, alive: Callable[[], None]) -> _Run:
-        """Run tests until one fails.
-
-        Args:
-            words: Arguments of pytest.
-            limit: Seconds after which they are stopped.
-            alive: Raises `StoppedError` once nothing more is to start.
-        """
-        if not self._cache.exists():
-            shutil.copytree(self._first_cache, self._cache)
-        command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--tb=no"]
-        changes = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(self._cache)}
-        begin = time.monotonic()
-        # A file, not a pipe: what a test leaves running would hold that open.
-        with self._output.open("w") as output, _starting:
-            alive()
-            process = subprocess.Popen(
-                [*command, *words],
-                cwd=self.root,
-                env={**os.environ, **changes},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            code: int | None = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-            _kill(psutil.Process(process.pid))
-            process.wait()
-        with _starting:
-            alive()
-        seconds, text = time.monotonic() - begin, self._output.read_text(errors="replace")
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", text, re.MULTILINE)
-        return _Run(code, failed[1] if failed else text[-200:].strip(), seconds)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What a run of pytest gave: its exit code (None: the time was over) and who failed first."""
-
-    code: int | None
-    failed: str
-    seconds: float
-
-
-_starting = threading.Lock()
-
-
-def _kill(process: psutil.Process, *, itself: bool = True) -> None:
-    for other in [*process.children(recursive=True), *([process] if itself else [])]:
-        with suppress(psutil.NoSuchProcess):
-            other.kill()
-
-
-def _tracked(*patterns: str) -> list[str]:
-    command = ["git", "ls-files", "-z", *patterns]
-    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [name for name in names.split("\0") if name and os.path.lexists(ROOT / name)]
-
-
 class Judge:
     """Runs the suites on mutants, side by side, and keeps the verdicts in a file."""
 
@@ -182,18 +89,27 @@ class Judge:
             raise StoppedError
 
     def _words(self, stage: str, mutant: Mutant) -> list[str]:
-        if stage != "own":
+        if stage in ("default", "slow"):
             return ["-m", "slow" if stage == "slow" else "not slow", *self._parallel]
         name = mutant.package.partition("/")[2]
-        own = _OWN.get(mutant.package, (f"tests/{name}",))
-        return ["-m", "not slow", mutant.file, *own]
+        own = (mutant.file, *_OWN.get(mutant.package, (f"tests/{name}",)))
+        if stage == "lines":
+            own = tuple(sorted(self._tests(mutant), key=lambda test: not test.startswith(own)))
+        return ["-m", "not slow", *own]
 
-    def _keep(self, row: dict[str, Any]) -> None:
-        with _starting:
+    def _tests(self, mutant: Mutant) -> list[str]:
+        """Return the tests that execute a mutant's line, as far as that is known."""
+        return self.verdicts.get((mutant.id, "tests"), {}).get("tests", [])
+
+    def _note(self, row: dict[str, Any]) -> None:
+        with starting:
             self.verdicts[row["id"], row["stage"]] = row
             self._results.parent.mkdir(parents=True, exist_ok=True)
             with self._results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        self._note(row)
         where = f"{row['file']}:{row['number']}" if "file" in row else row["id"]
         end = f" {row['failed']}" if row["failed"] else ""
         _say(f"{where} {row['outcome']} by {row['stage']} in {row['seconds']} s{end}")
@@ -203,7 +119,8 @@ class Judge:
         known = [self.verdicts.get((mutant.id, stage)) for stage in STAGES]
         if any(row is not None and row["outcome"] != "survived" for row in known):
             return []
-        return [stage for stage in stages if (mutant.id, stage) not in self.verdicts]
+        left = [stage for stage in stages if (mutant.id, stage) not in self.verdicts]
+        return [stage for stage in left if stage != "lines" or self._tests(mutant)]
 
     def run(self, mutants: Sequence[Mutant], stages: Sequence[str], *, check: bool) -> None:
         """Judge those that are not yet, after a run of the suites they need without a mutant."""
@@ -217,24 +134,26 @@ class Judge:
                 shutil.copytree(cache_directory(), cache / "fedhh", dirs_exist_ok=True)
             free: queue.Queue[Checkout] = queue.Queue()
             for number in range(self._workers):
-                free.put(Checkout(Path(folder) / str(number), cache))
+                free.put(Checkout(ROOT, Path(folder) / str(number), cache))
             with ThreadPoolExecutor(self._workers) as pool:
                 try:
+                    if "lines" in stages:
+                        self._find_tests(free, waiting)
                     if check:
                         self._check(free, self._suites(waiting, stages))
                     for _ in pool.map(lambda mutant: self._judge(free, mutant, stages), waiting):
                         pass
                 except BaseException:
-                    with _starting:
+                    with starting:
                         self._stopped = True
-                    _kill(psutil.Process(), itself=False)
+                    kill(psutil.Process(), itself=False)
                     raise
 
     def _suites(
         self, mutants: Sequence[Mutant], stages: Sequence[str]
     ) -> Iterator[tuple[Mutant, str]]:
         """Yield each suite that is needed and has not been seen to pass, with a mutant of it."""
-        for stage in stages:
+        for stage in (stage for stage in stages if stage != "lines"):
             for mutant in mutants:
                 if stage in self.todo(mutant, stages) and not self._seconds(stage, mutant):
                     yield mutant, stage
@@ -244,8 +163,26 @@ class Judge:
         return f"unmutated {mutant.package}" if stage == "own" else "unmutated"
 
     def _seconds(self, stage: str, mutant: Mutant) -> float:
+        stage = "default" if stage == "lines" else stage
         row = self.verdicts.get((self._suite(stage, mutant), stage))
         return float(row["seconds"]) if row else 0.0
+
+    def _find_tests(self, free: queue.Queue[Checkout], mutants: Sequence[Mutant]) -> None:
+        """Keep which tests execute each mutant's line, by one run of the default suite."""
+        unknown = [each for each in mutants if (each.id, "tests") not in self.verdicts]
+        if not unknown or importlib.util.find_spec("coverage") is None:
+            return
+        checkout = free.get()
+        words = ["-m", "not slow", "-p", tests_of.__module__]
+        run = checkout.pytest(words, 7200, self._alive)
+        if run.code != 0:
+            raise RuntimeError(f"Without a mutant, the default suite fails: {run.failed}")
+        self._keep(_row("unmutated", "default", "survived", run))
+        checkout.keep_cache()
+        for mutant in unknown:
+            found = tests_of(checkout.root, mutant.file, mutant.number)
+            self._note({"id": mutant.id, "stage": "tests", "tests": found})
+        free.put(checkout)
 
     def _check(self, free: queue.Queue[Checkout], suites: Iterator[tuple[Mutant, str]]) -> None:
         """Run suites without a mutant; their compiled code is there for those with one."""
@@ -267,6 +204,8 @@ class Judge:
                 # A kernel's mutant compiles all kernels again.
                 limit = self._limit or (300 + 5 * known if known else 3600)
                 outcome, run = self._outcome(checkout, self._words(stage, mutant), limit)
+                if stage == "lines" and run.code == pytest.ExitCode.USAGE_ERROR:
+                    continue  # The change has no test of such a name: whole suites say which fail.
                 about = {"file": mutant.file, "number": mutant.number, "line": mutant.line}
                 about |= {"operator": mutant.operator, "nth": mutant.nth}
                 self._keep(_row(mutant.id, stage, outcome, run) | about)
@@ -274,22 +213,23 @@ class Judge:
                     break
         free.put(checkout)
 
-    def _outcome(self, checkout: Checkout, words: list[str], limit: float) -> tuple[str, _Run]:
+    def _outcome(self, checkout: Checkout, words: list[str], limit: float) -> tuple[str, Run]:
         """Return what a suite says of a mutant, without tests that fail once but not alone."""
         while True:
             run = checkout.pytest(words, limit, self._alive)
             if run.code in (0, None):
                 return "time limit" if run.code is None else "survived", run
-            if "::" not in run.failed or run.failed in words:
+            left_out = f"--deselect={run.failed}"
+            if "::" not in run.failed or left_out in words:
                 return "killed", run
             alone = checkout.pytest([run.failed], limit, self._alive)
             if alone.code != 0:
                 return "killed", run
             _say(f"{run.failed} failed once, but holds alone: left out")
-            words = [*words, "--deselect", run.failed]
+            words = [*words, left_out]
 
 
-def _row(id_: str, stage: str, outcome: str, run: _Run) -> dict[str, Any]:
+def _row(id_: str, stage: str, outcome: str, run: Run) -> dict[str, Any]:
     seconds = round(run.seconds, 1)
     failed = "" if run.code == 0 else run.failed
     return {"id": id_, "stage": stage, "outcome": outcome, "seconds": seconds, "failed": failed}
@@ -345,7 +285,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=ROOT / "runs" / "mutants.jsonl")
     options = parser.parse_args(words)
     part, parts = (int(number) for number in options.shard.split("/"))
-    sources = {name: (ROOT / name).read_text(encoding="utf-8") for name in _tracked("fedhh/*.py")}
+    sources = {
+        name: (ROOT / name).read_text(encoding="utf-8") for name in tracked(ROOT, "fedhh/*.py")
+    }
     equivalent = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("equivalent", [])
     drawn = draw(sources, count=options.count, seed=options.seed, equivalent=equivalent)
     mutants = [
@@ -362,7 +304,7 @@ def main(words: Sequence[str] | None = None) -> int:
         limit=options.limit,
         workers=options.workers,
     )
-    stages = STAGES[:1] if options.only else STAGES if options.slow else STAGES[:2]
+    stages = ("own",) if options.only else STAGES if options.slow else STAGES[:-1]
     _limit_memory()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import subprocess
 import textwrap
@@ -121,10 +122,10 @@ class TestDraws:
 
 
 class TestVerdicts:
-    def judge(self, path: Path, *rows: tuple[str, str]) -> tool.Judge:
+    def judge(self, path: Path, *rows: tuple[str, object]) -> tool.Judge:
         (mutant,) = draw(sources(), count=1, seed=0)
         lines = [
-            json.dumps({"id": mutant.id, "stage": stage, "outcome": outcome})
+            json.dumps({"id": mutant.id, "stage": stage, "outcome": outcome, "tests": outcome})
             for stage, outcome in rows
         ]
         (path / "results.jsonl").write_text("\n".join(lines))
@@ -134,6 +135,9 @@ class TestVerdicts:
         ("rows", "todo", "words"),
         [
             ([], ["own", "default"], "1 not judged"),
+            ([("tests", [])], ["own", "default"], "1 not judged"),
+            ([("tests", ["a::b"])], ["lines", "own", "default"], "1 not judged"),
+            ([("tests", ["a::b"]), ("lines", "killed")], [], "killed 1 by lines"),
             ([("own", "survived")], ["default"], "1 survived"),
             ([("own", "survived"), ("default", "killed")], [], "0 by own, 1 by default"),
             ([("own", "time limit")], [], "1 by own, 0 by default, 0 by slow (1 of them by the"),
@@ -142,7 +146,7 @@ class TestVerdicts:
     def test_what_stands_there_is_counted_and_not_run_again(self, tmp_path, rows, todo, words):
         (mutant,) = draw(sources(), count=1, seed=0)
         judge = self.judge(tmp_path, *rows)
-        assert judge.todo(mutant, tool.STAGES[:2]) == todo
+        assert judge.todo(mutant, tool.STAGES[:3]) == todo
         assert words in tool.summary(judge, [mutant], sources())
 
 
@@ -172,6 +176,7 @@ class TestWholeRuns:
         monkeypatch.setattr(tool, "ROOT", project)
         monkeypatch.setattr(tool, "EQUIVALENT", project / "none.toml")
         monkeypatch.setattr(tool, "_limit_memory", lambda: None)
+        seen = importlib.util.find_spec("coverage") is not None
         words = ["--count", "3", "--limit", "300", "--results", str(tmp_path / "results.jsonl")]
         assert tool.main(words) == 0
         printed = capsys.readouterr().out
@@ -182,8 +187,8 @@ class TestWholeRuns:
             if "line" in row
         }
         assert outcomes == {
-            ("x -= 2", "own"): "killed",
-            ("if x > 3:", "own"): "killed",
+            ("x -= 2", "lines" if seen else "own"): "killed",
+            ("if x > 3:", "lines" if seen else "own"): "killed",
             ("return x + 1", "own"): "survived",
             ("return x + 1", "default"): "survived",
         }
@@ -193,7 +198,9 @@ class TestWholeRuns:
         words = ["--count", "3", "--limit", ".01", "--results", str(tmp_path / "other.jsonl")]
         capsys.readouterr()
         assert tool.main([*words, "--unchecked"]) == 0
-        assert "killed 3 by own, 0 by default, 0 by slow (3 of them" in capsys.readouterr().out
+        by_stage = "2 by lines, 1 by own" if seen else "0 by lines, 3 by own"
+        said = capsys.readouterr().out
+        assert f"killed {by_stage}, 0 by default, 0 by slow (3 of them" in said
 
     def test_each_package_of_fedhh_has_three_and_the_list_is_of_mutants(self):
         files = {
