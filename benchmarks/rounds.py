@@ -18,9 +18,9 @@ import numba
 import numpy as np
 
 from benchmarks.measuring import Rows, benchmark, medians
-from fedhh.clients.populations.population import Population
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.population import Population
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import SubsetSelection, make_oracle
 from fedhh.questions.channel import Answering
@@ -76,7 +76,7 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
         local_epsilon=10.0, alphabet="printable", ties="paper", skip_free_layers=False,
         subset_size="paper",
     )  # fmt: skip
-    population = VirtualPopulation("keyboard60d", 15_000_000, seed=0)
+    population = DrawnClients("keyboard60d", 15_000_000, seed=0)
     worker, words = ClientWorker(population, seed=0), WordMatcher(population.lexicon)
     rng = np.random.default_rng(0)
     state = protocol.initialize()

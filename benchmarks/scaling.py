@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 
 from benchmarks.measuring import ROUNDS, Family, Rows, benchmark, cluster_of
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate
@@ -105,7 +105,7 @@ def bytes_of_layers(protocol: LdpTrieHH, worker: ClientWorker) -> Rows:
 
 def worker_of(clients: int) -> ClientWorker:
     """Return what answers for so many virtual clients."""
-    return ClientWorker(VirtualPopulation("keyboard60d", clients, seed=0), seed=0)
+    return ClientWorker(DrawnClients("keyboard60d", clients, seed=0), seed=0)
 
 
 @benchmark("nodes")

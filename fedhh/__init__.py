@@ -21,7 +21,7 @@ of it; everything else may change in any release:
 * `fedhh.oracles.consistency`: estimates made consistent by the server
 * `fedhh.protocol`: what a discovery protocol implements
 * `fedhh.questions`: what a protocol asks, what comes back, and what chance does to it
-* `fedhh.clients.populations.population`: what a population implements
+* `fedhh.clients.population`: what a population implements
 * `fedhh.words.trie`: prefixes as numbers
 * `fedhh.settings`: settings with bounds, as a protocol's fields state them
 * `fedhh.accounting.plan`, `fedhh.accounting.rounds`, `fedhh.accounting.local_reports`: the plan of
@@ -41,7 +41,7 @@ from fedhh.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fedhh.adversary import Adversary as Adversary
-    from fedhh.clients.populations.population import StoredPopulation as StoredPopulation
+    from fedhh.clients.clients import Clients as Clients
     from fedhh.devices import Devices as Devices
     from fedhh.experiments.config.client_file import (
         load_population as load_population,
@@ -111,7 +111,7 @@ _HOMES = {
     "SecAggTrieHH": "fedhh.server.secagg_triehh",
     "SampleAndThreshold": "fedhh.server.sample_and_threshold",
     "Sfp": "fedhh.server.sfp",
-    "StoredPopulation": "fedhh.clients.populations.population",
+    "Clients": "fedhh.clients.clients",
     "Svim": "fedhh.server.svim",
     "Svsm": "fedhh.server.svsm",
     "TeeHistogram": "fedhh.server.tee_histogram",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.questions.answer import Answer
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.question import AnyQuestion
@@ -18,7 +18,7 @@ from fedhh.simulation.executor import Broadcast, Executor, Worker
 class Recording:
     """A population that keeps the clients of each block it was asked for, in their order."""
 
-    def __init__(self, population: StoredPopulation) -> None:
+    def __init__(self, population: Clients) -> None:
         self._population = population
         self.blocks: list[npt.NDArray[np.int64]] = []
 

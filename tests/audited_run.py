@@ -8,7 +8,7 @@ import numpy as np
 
 from fedhh.accounting import Guarantee
 from fedhh.audit import EpsilonDelta, Finding, audit
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.protocol import AnyProtocol
@@ -35,7 +35,7 @@ class AuditedRun:
 
 def audit_run(
     protocol: AnyProtocol,
-    population: StoredPopulation,
+    population: Clients,
     *,
     num_runs: int,
     delta: float,
@@ -86,14 +86,14 @@ def _first_that_decides(protocol, population, seed):
     return next(each for each in rounds(protocol, executor) if each.state.history[-1].decides)
 
 
-def _with_word(population: StoredPopulation, *, client: int, word_id: int) -> StoredPopulation:
+def _with_word(population: Clients, *, client: int, word_id: int) -> Clients:
     """Return the population in its own order, with one word as all that a client holds."""
     items = population.items
     own = slice(items.offsets[client], items.offsets[client + 1])
     before, after = slice(None, own.start), slice(own.stop, None)
     offsets = items.offsets.copy()
     offsets[client + 1 :] += 1 - (own.stop - own.start)
-    return StoredPopulation(
+    return Clients(
         name=population.name,
         lexicon=population.lexicon,
         offsets=offsets,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.audit import EpsilonDelta, Finding, audit, audit_guesses
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
 from fedhh.questions.choice import SampleB

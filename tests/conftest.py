@@ -19,7 +19,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     import typer
 
-    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.clients.clients import Clients
     from fedhh.words.lexicon import Lexicon
 
 # What is heavy is imported by the fixture that uses it: pytest-xdist's main process, which runs no
@@ -70,7 +70,7 @@ def heard() -> None:
 
 
 @pytest.fixture(scope="session")
-def population() -> StoredPopulation:
+def population() -> Clients:
     from fedhh.testing import small_population
 
     return small_population(6_000)
@@ -79,9 +79,9 @@ def population() -> StoredPopulation:
 @pytest.fixture(scope="session")
 def virtual_lexicon() -> Lexicon:
     """The words of all virtual populations, which share them as long as somebody has them."""
-    from fedhh.clients.populations.virtual import VirtualPopulation
+    from fedhh.clients.drawn import DrawnClients
 
-    return VirtualPopulation("chat", 1, seed=0).lexicon
+    return DrawnClients("chat", 1, seed=0).lexicon
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ MODULE = """
 import sys
 from dataclasses import dataclass
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles import SubsetSelection
 from fedhh.server.ldp_triehh import LdpTrieHH
 
@@ -35,7 +35,7 @@ class Mine(LdpTrieHH):
         return super().keep(answers)
 
 
-class Clients(StoredPopulation):
+class Own(Clients):
     def __init__(self, num_clients, *, seed):
         {population}
 """
@@ -59,7 +59,7 @@ workers = 0
 PLACES = {
     "oracle": "protocol.oracle=failing_plugin:Chosen",
     "protocol": "protocol.name=failing_plugin:Mine",
-    "population": "population.source=failing_plugin:Clients",
+    "population": "population.source=failing_plugin:Own",
 }
 RAISED = {
     'raise ValueError("bad number")': "ValueError: bad number",

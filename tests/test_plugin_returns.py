@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles import GeneralizedRandomizedResponse
 from fedhh.validation import InputError
 from tests.test_plugin_errors import CONFIG
@@ -17,7 +17,7 @@ MODULE = """
 from dataclasses import dataclass, replace
 
 import numpy as np
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles import SubsetSelection
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.words.lexicon import Lexicon
@@ -32,7 +32,7 @@ class Mine(LdpTrieHH):
     {protocol}
 
 
-class Clients(StoredPopulation):
+class Own(Clients):
     def __init__(self, num_clients, *, seed):
         super().__init__(
             name="same", lexicon=Lexicon(words=["aa", "zz"]), offsets=np.arange(num_clients + 1),
@@ -61,7 +61,7 @@ WRONG = [
 NAMES = {
     "oracle": "protocol.oracle=returning_plugin:Chosen",
     "protocol": "protocol.name=returning_plugin:Mine",
-    "population": "population.source=returning_plugin:Clients",
+    "population": "population.source=returning_plugin:Own",
 }
 
 
@@ -107,7 +107,7 @@ def test_what_fits_stays_as_it_is():
 
 
 def test_another_plugins_method_is_named_where_it_stands():
-    class First(StoredPopulation):
+    class First(Clients):
         def exact(self):
             return "yes"
 

@@ -9,7 +9,7 @@ import argparse
 
 import numpy as np
 
-from fedhh.clients.populations.synthetic import RankDrawer, population_presets
+from fedhh.clients.synthetic import RankDrawer, population_presets
 
 # As many clients as the corpus that a preset was fitted on has users.
 CLIENTS = {"chat": 17_060, "keyboard60d": 14_435}

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedhh import InputError
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.wordfreq_tail import ranked_words
+from fedhh.clients.clients import Clients
+from fedhh.clients.wordfreq_tail import ranked_words
 from fedhh.random import scatter
 from fedhh.words.lexicon import Lexicon
 
@@ -75,7 +75,7 @@ def read_log(path: Path) -> tuple[list[int], np.ndarray]:
     return [int.from_bytes(value, "big") for value, _ in pairs], counts
 
 
-class _Bits(StoredPopulation):
+class _Bits(Clients):
     def __init__(self, values, counts, num_clients, seed) -> None:
         if num_clients > CLIENTS:
             raise InputError(f"Expected at most {CLIENTS:,} clients, got {num_clients:,}.")

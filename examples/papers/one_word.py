@@ -11,15 +11,15 @@ import string
 
 import numpy as np
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.wordfreq_tail import ranked_words
+from fedhh.clients.clients import Clients
+from fedhh.clients.wordfreq_tail import ranked_words
 from fedhh.random import Stream, generator
 from fedhh.words.lexicon import Lexicon
 
 FEWEST_LETTERS, VOCABULARY = 3, 100_000
 
 
-class OneWord(StoredPopulation):
+class OneWord(Clients):
     """The same clients for every seed: only the protocols' coins differ."""
 
     def __init__(self, num_clients: int, *, seed: int) -> None:

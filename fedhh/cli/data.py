@@ -26,7 +26,7 @@ from fedhh.validation import InputError, require_between
 from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
-    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.clients.clients import Clients
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.config.schema import Config
     from fedhh.experiments.run.preflight_facts import Preflight
@@ -67,8 +67,8 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.cli.console import open_console, print_wrapped
     from fedhh.cli.description import described, print_description
     from fedhh.cli.text_tables import print_result
-    from fedhh.clients.populations.describe import describe as summarize
-    from fedhh.clients.populations.known_words import load_known, remove_known
+    from fedhh.clients.describe import describe as summarize
+    from fedhh.clients.known_words import load_known, remove_known
     from fedhh.experiments.config.client_file import load_content, looked_at
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
@@ -114,7 +114,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
 
 
 def _verdict(
-    config: Config, depth: int | None, target: StoredPopulation, content: FileContent
+    config: Config, depth: int | None, target: Clients, content: FileContent
 ) -> Preflight | str:
     """Return what is known before a run with the default settings, or why there can be none."""
     from fedhh.experiments.config.load import change_config
@@ -164,7 +164,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     """
     from fedhh.cli.console import open_console, print_wrapped, print_written
     from fedhh.cli.description import dropped_lines, spelling_lines
-    from fedhh.clients.populations.describe import spelling_of
+    from fedhh.clients.describe import spelling_of
     from fedhh.clients.reading.columns import parse_columns
     from fedhh.clients.reading.sources import prepare_text
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
@@ -287,9 +287,9 @@ def synthesize(
     Example: fedhh data synthesize --source tweet --clients 100000 tweets.parquet
     """
     from fedhh.cli.console import print_written
-    from fedhh.clients.populations.synthetic import synthetic_population
     from fedhh.clients.reading.sources import write_population
     from fedhh.clients.reading.synthesizing import prepare_synthetic
+    from fedhh.clients.synthetic import synthetic_population
     from fedhh.experiments.config.population import synthetic_model
 
     model = synthetic_model(source, language or ENGLISH)

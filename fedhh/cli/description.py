@@ -19,7 +19,7 @@ from fedhh.validation import printable, shown
 
 if TYPE_CHECKING:
     from fedhh.cli.console import SafeConsole
-    from fedhh.clients.populations.describe import PopulationSummary, Spelling, Spread
+    from fedhh.clients.describe import PopulationSummary, Spelling, Spread
     from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.run.preflight_facts import Preflight
 

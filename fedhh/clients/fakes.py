@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedhh.adversary import Goal, Strategy
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Channel
@@ -72,7 +72,7 @@ class Fakes:
         """Return what clients with these words send, who do as they are asked."""
         owners = np.repeat(np.arange(len(numbers)), numbers)
         words = np.stack(self._targets)[owners]
-        fakes = StoredPopulation.from_rows(
+        fakes = Clients.from_rows(
             name="fake clients",
             lexicon=self._lexicon,
             clients=np.repeat(np.arange(len(owners)), words.shape[1]),

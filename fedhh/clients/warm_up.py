@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import OracleSpec
 from fedhh.questions.choice import SampleB
@@ -41,7 +41,7 @@ def warm_up() -> None:
         choice=SampleB(sampler="random"),
         channel=Reports.on(names, OracleSpec(name="ss", epsilon=1.0)),
     )
-    population = StoredPopulation(
+    population = Clients(
         name="warm-up",
         lexicon=Lexicon(words=["a"]),
         offsets=np.array([0, 1]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Answering, Channel
 from fedhh.questions.clients import ClientBlock

@@ -28,7 +28,7 @@ from fedhh.random import KeyedPermutation, Stream, generator
 if TYPE_CHECKING:  # Accounting loads scipy, which a population does not need.
     from fedhh.accounting.rounds import PlannedRound
 
-Clients = npt.NDArray[np.int64]
+ClientNumbers = npt.NDArray[np.int64]
 
 LARGEST_SHUFFLED = 2**24
 """Clients whose random order is a shuffle that is held; of more, a keyed permutation."""
@@ -78,7 +78,7 @@ class ClientOrder:
     exchangeable: bool = False
     is_shuffled: bool = False
 
-    def clients(self, cohort: Cohort, block: int) -> Clients:
+    def clients(self, cohort: Cohort, block: int) -> ClientNumbers:
         """Return ``(n,) int64``: the numbers of a block's clients."""
         place = cohort.block(block)
         positions = np.arange(place.start, place.stop)
@@ -96,7 +96,7 @@ class ClientOrder:
         """Return whether clients are asked by their numbers, which is as good as a random order."""
         return self.exchangeable and cohort.redraw is None
 
-    def _by_chunks(self, positions: Clients, rng: np.random.Generator) -> Clients:
+    def _by_chunks(self, positions: ClientNumbers, rng: np.random.Generator) -> ClientNumbers:
         """Return the clients at positions; those beyond the last whole chunk come last."""
         whole = self.num_clients // CHUNK
         start = int(rng.integers(self.num_clients))
@@ -148,7 +148,7 @@ class RoundRoster:
         """Honest clients that answer."""
         return self.cohort.size if self.attendance is None else self.attendance.answers
 
-    def clients(self, order: ClientOrder, block: int) -> Clients:
+    def clients(self, order: ClientOrder, block: int) -> ClientNumbers:
         """Return ``(n,) int64``: the numbers of those of a block that answer."""
         clients = order.clients(self.cohort, block)
         if self.devices is None or self.attendance is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.question import Aggregate

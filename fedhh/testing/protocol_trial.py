@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.accounting.plan import Plan
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.questions.answer import Answer
@@ -27,7 +27,7 @@ LETTERS = "abcdef"
 
 def small_population(
     num_clients: int = 6_000, *, num_words: int = 400, words_per_client: int = 4, seed: int = 5
-) -> StoredPopulation:
+) -> Clients:
     """Return clients with words of 1 to 6 of six letters, drawn by a Zipf law.
 
     A client draws ``words_per_client`` times of so many different words, each with a count of 1 to
@@ -41,7 +41,7 @@ def small_population(
             words.append(word)
     distribution = 1 / (np.arange(num_words) + 1.0)
     rows = num_clients * words_per_client
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="zipf",
         lexicon=Lexicon(words=words),
         clients=np.repeat(np.arange(num_clients), words_per_client),
@@ -74,7 +74,7 @@ class ProtocolTrial:
     """
 
     protocol: AnyProtocol
-    population: StoredPopulation
+    population: Clients
     workers: tuple[int, ...] = ()
     bad_settings: tuple[tuple[str, Any], ...] = ()
 
@@ -113,7 +113,7 @@ class ProtocolTrial:
 def protocol_trial(
     protocol: AnyProtocol,
     *,
-    population: StoredPopulation | None = None,
+    population: Clients | None = None,
     workers: Sequence[int] = (),
     bad_settings: Sequence[tuple[str, Any]] | None = None,
 ) -> ProtocolTrial:

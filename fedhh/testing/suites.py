@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles.base import FrequencyOracle
 from fedhh.protocol import AnyProtocol
 from fedhh.testing import (
@@ -87,7 +87,7 @@ def protocol_checks(trial: ProtocolTrial | None = None) -> tuple[Check[ProtocolT
 def check_protocol(
     protocol: AnyProtocol,
     *,
-    population: StoredPopulation | None = None,
+    population: Clients | None = None,
     workers: Sequence[int] = (),
     bad_settings: Sequence[tuple[str, Any]] | None = None,
     seed: int = 0,

@@ -67,7 +67,7 @@ def test_a_protocol_loads_no_special_functions_and_no_kernel():
 @pytest.mark.slow("tests/oracles/test_registry.py::test_importing_the_package_loads_no_kernel")
 def test_names_of_the_package_load_what_they_use():
     steps = {
-        "__version__, Alphabet, StoredPopulation": {"numpy"},
+        "__version__, Alphabet, Clients": {"numpy"},
         "LdpTrieHH": {"numpy", "scipy"},
         "Sfp, Pem, TrieHH": {"numpy", "scipy", "numba"},
     }

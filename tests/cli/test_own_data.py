@@ -142,7 +142,7 @@ def test_few_users_and_what_would_amplify_are_the_verdict(command, tmp_path):
 
 
 @pytest.mark.slow(
-    "tests/clients/populations/test_describe.py::test_figures_are_those_of_a_small_population_counted_by_hand"
+    "tests/clients/test_describe.py::test_figures_are_those_of_a_small_population_counted_by_hand"
 )
 def test_a_description_speaks_of_labels_and_percents(chat, command):
     done = command("data", "describe", chat, *LAYOUT)

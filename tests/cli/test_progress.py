@@ -10,8 +10,8 @@ import pytest
 from fedhh.cli import experiment
 from fedhh.cli.console import SafeConsole
 from fedhh.cli.progress import LiveProgress
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.study.parts import Line
@@ -103,7 +103,7 @@ def test_a_phase_of_known_length_has_its_own_share():
             heard.append((done, of))
             super().phase(text, done, of)
 
-    population = VirtualPopulation("keyboard60d", 20_000, seed=0)
+    population = DrawnClients("keyboard60d", 20_000, seed=0)
     with Recording(SafeConsole(file=io.StringIO())) as progress:
         population.count(lambda done, of: progress.phase("counting true words", done, of))
         assert progress.line().startswith("counting true words, 100%, ")

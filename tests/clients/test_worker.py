@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.drawn import DrawnClients
 from tests.thinned import thinned
 
 SMALL = (
@@ -152,7 +152,7 @@ WRITERS = {
 @pytest.mark.parametrize("place", ["/proc/out", "file/out"])
 def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, words, place):
     (tmp_path / "file").touch()
-    for kind in (StoredPopulation, VirtualPopulation):
+    for kind in (Clients, DrawnClients):
         monkeypatch.setattr(kind, "__init__", lambda *_, **__: pytest.fail("drawn"))
     for option in (("--out", place), ("--set", f'output.directory="{place}"')):
         if option[0] == "--out" or words[0] in {"run", "pipeline", "longitudinal"}:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.run import directory as output
@@ -193,8 +193,8 @@ def page(tmp_path_factory) -> Iterator[Page]:
         chrome.quit()
 
 
-def hostile_population(words: list[str]) -> StoredPopulation:
-    return StoredPopulation.from_rows(
+def hostile_population(words: list[str]) -> Clients:
+    return Clients.from_rows(
         name="hostile <i>\u202e",
         lexicon=Lexicon(words=words),
         clients=np.repeat(np.arange(4_000), len(words)),
@@ -204,7 +204,7 @@ def hostile_population(words: list[str]) -> StoredPopulation:
     )
 
 
-def run_in(directory: Path, population: StoredPopulation, *settings: str) -> Path:
+def run_in(directory: Path, population: Clients, *settings: str) -> Path:
     """A run that records its candidates, in a directory."""
     config = load_config(settings=["baseline=none", "execution.workers=0", *settings])
     unfinished = directory / "unfinished"

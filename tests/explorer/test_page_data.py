@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fedhh.accounting.guarantees import UNITS
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.explorer.chunks import unpacked
 from fedhh.experiments.report.explorer.document import write_report
@@ -28,7 +28,7 @@ CLIENTS = 300
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     """A run of few clients, who all hold the same hostile words."""
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="hostile <i>\u202e",
         lexicon=Lexicon(words=HOSTILE),
         clients=np.repeat(np.arange(CLIENTS), len(HOSTILE)),

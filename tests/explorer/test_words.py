@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedhh.clients.populations.known_words import load_known
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.known_words import load_known
 from fedhh.experiments.report.explorer.chunks import front_coded
 from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.report.explorer.run_page import run_page
@@ -33,12 +33,12 @@ VALIDATED_LDP = (
 )  # fmt: skip
 
 
-def population() -> StoredPopulation:
+def population() -> Clients:
     """Clients of which each holds the more frequent words with a higher probability."""
     rng = np.random.default_rng(0)
     held = rng.random((CLIENTS, len(WORDS))) < 0.5 / np.arange(1, len(WORDS) + 1)
     clients, words = np.nonzero(held)
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="few words",
         lexicon=Lexicon(words=WORDS),
         clients=clients,

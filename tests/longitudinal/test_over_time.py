@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.synthetic import (
+from fedhh.clients.synthetic import (
     PopulationModel,
     RankDrawer,
     RankRows,

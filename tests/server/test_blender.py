@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
@@ -32,7 +32,7 @@ SMALL = Blender(
 )
 
 
-def words_held(population: StoredPopulation, rows, longest: int) -> Counter[str]:
+def words_held(population: Clients, rows, longest: int) -> Counter[str]:
     words = [population.lexicon.words[word] for word in rows.word_ids]
     return Counter(word for word in words if len(word) <= longest)
 
@@ -65,7 +65,7 @@ def test_plain_words_are_the_histogram_of_what_clients_hold(population):
 
 
 def test_a_client_contributes_no_more_words_than_asked_for():
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="two words each",
         lexicon=Lexicon(words=["a", "b"]),
         clients=np.repeat(np.arange(500), 2),

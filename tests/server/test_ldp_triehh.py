@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.question import Aggregate
 from fedhh.server import ldp_triehh
@@ -139,7 +139,7 @@ def test_no_word_is_discovered_twice_even_by_noise(population):
 
 
 def test_words_with_foreign_symbols_or_too_many_are_never_found():
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="odd",
         lexicon=Lexicon(words=["abé", "abcabc", "ab"]),
         clients=np.repeat(np.arange(400), 3),
@@ -158,7 +158,7 @@ def test_words_with_foreign_symbols_or_too_many_are_never_found():
     assert "abcab" in last
 
 
-def _last_trie(protocol: LdpTrieHH, population: StoredPopulation) -> np.ndarray:
+def _last_trie(protocol: LdpTrieHH, population: Clients) -> np.ndarray:
     """Return the codes of the candidates with most votes in the last layer."""
     *_, before, _ = rounds(protocol, InProcessExecutor(ClientWorker(population, seed=0)))
     question = protocol.next_question(before.state)

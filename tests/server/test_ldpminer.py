@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.validation import InputError
@@ -22,7 +22,7 @@ def baskets():
     rng = np.random.default_rng(4)
     distribution = np.r_[[0.2] * 3, [0.4 / 33] * 33]
     drawn = rng.choice(36, size=(20_000, 3), p=distribution / distribution.sum())
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="baskets", lexicon=Lexicon(words=WORDS), clients=np.repeat(np.arange(20_000), 3),
         word_ids=drawn.ravel(), num_clients=20_000,
     )  # fmt: skip
@@ -121,7 +121,7 @@ def test_more_clients_than_there_are_next_to_those_of_the_size_are_refused(baske
 
 def test_clients_with_one_word_are_not_padded():
     rng = np.random.default_rng(5)
-    single = StoredPopulation.from_rows(
+    single = Clients.from_rows(
         name="single", lexicon=Lexicon(words=WORDS), clients=np.arange(5_000),
         word_ids=rng.integers(36, size=5_000), num_clients=5_000,
     )  # fmt: skip

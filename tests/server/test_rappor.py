@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers
 from fedhh.questions.question import Aggregate
@@ -162,7 +162,7 @@ def test_how_a_words_reports_spread_over_cohorts_is_noise():
 def typing():
     """9,000 clients with a word each: 20 of 36 words are held, the rest by nobody."""
     held = np.repeat(np.arange(20), np.r_[[1_500] * 4, [300] * 8, [75] * 8])
-    return StoredPopulation(
+    return Clients(
         name="typing",
         lexicon=Lexicon(words=WORDS),
         offsets=np.arange(len(held) + 1),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.oracles import OracleSpec, SubsetSelection, make_pure_oracle
 from fedhh.questions.noise import Noise
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -300,7 +300,7 @@ def hostile():
     words = rng.permutation(["".join(word) for word in product(LETTERS, repeat=4)])
     counts = [HOLDERS] * NUM_RARE + [NUM_CLIENTS // 8] * NUM_COMMON
     held = [rng.choice(NUM_CLIENTS, count, replace=False) for count in counts]
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="hostile",
         lexicon=Lexicon(words=words[: len(counts)].tolist()),
         clients=np.concatenate(held),

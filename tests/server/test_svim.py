@@ -10,7 +10,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
@@ -46,7 +46,7 @@ DOMAIN = Candidates(WORDS).spelled(ALPHABET)
 def population_of(sets):
     """Return clients that hold these sets of places in WORDS, each word typed once."""
     sizes = [len(held) for held in sets]
-    return StoredPopulation(
+    return Clients(
         name="sets",
         lexicon=Lexicon(words=[*WORDS, "aaab"]),
         offsets=np.r_[0, np.cumsum(sizes)],
@@ -236,7 +236,7 @@ def sets_of_letters():
     words = [a + b for a in string.ascii_lowercase[:20] for b in string.ascii_lowercase[:10]]
     distribution = 1 / np.arange(1, 201)
     drawn = rng.choice(200, size=(20_000, 4), p=distribution / distribution.sum())
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="sets",
         lexicon=Lexicon(words=rng.permutation(words).tolist()),
         clients=np.repeat(np.arange(20_000), 4),

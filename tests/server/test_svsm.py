@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.server.svsm import Svsm, likely_sets
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
@@ -37,7 +37,7 @@ def baskets():
     for chance, words in together:
         held[np.ix_(rng.random(20_000) < chance, words)] = True
     owners, words = np.nonzero(held)
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="baskets", lexicon=Lexicon(words=WORDS), clients=owners, word_ids=words,
         num_clients=20_000,
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.choice import draw_words
 from fedhh.questions.clients import ClientBlock
@@ -26,9 +26,9 @@ SMALL = TrieHH(alphabet=LETTERS, clients_per_layer=2_000, threshold=10, depth=6)
 ALPHA = 1e-9
 
 
-def one_word_each(counts: dict[str, int]) -> StoredPopulation:
+def one_word_each(counts: dict[str, int]) -> Clients:
     num_clients = sum(counts.values())
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="one each",
         lexicon=Lexicon(words=list(counts)),
         clients=np.arange(num_clients),

@@ -50,7 +50,7 @@ def asked(protocol, population, seed=1):
 def two_words(num_clients: int):
     """Return clients of which all hold a, and every second b, too."""
     second = np.arange(0, num_clients, 2)
-    return fedhh.StoredPopulation.from_rows(
+    return fedhh.Clients.from_rows(
         name="one word or two",
         lexicon=small_population(10).lexicon.__class__(words=["a", "b"]),
         clients=np.concatenate([np.arange(num_clients), second]),

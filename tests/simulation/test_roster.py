@@ -11,7 +11,7 @@ import pytest
 import fedhh
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices, check_ins
 from fedhh.experiments.run.run import simulate
@@ -219,7 +219,7 @@ def test_a_device_that_is_not_eligible_never_serves_and_overlaps_count_once():
 @pytest.fixture(scope="module")
 def alike():
     """Clients who all hold the same word."""
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="alike",
         lexicon=Lexicon(words=["ab"]),
         clients=np.arange(4_000),

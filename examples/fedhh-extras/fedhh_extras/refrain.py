@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.words.lexicon import Lexicon
 
 REFRAIN = "fa la la la tra la la fa la li lo la"
 
 
-class Refrain(StoredPopulation):
+class Refrain(Clients):
     """Clients hold ``per_client`` words, drawn from the refrain as often as it has them."""
 
     def __init__(self, num_clients: int, *, seed: int, per_client: int = 3) -> None:

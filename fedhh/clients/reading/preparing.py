@@ -19,8 +19,8 @@ from typing import Any
 
 import duckdb
 
-from fedhh.clients.populations.prepared import Manifest
-from fedhh.clients.populations.prepared_writer import PreparedWriter
+from fedhh.clients.prepared import Manifest
+from fedhh.clients.prepared_writer import PreparedWriter
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.rows import Rows, Texts
 from fedhh.clients.reading.tables import has_known_extension, kind_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rows import Rows, Texts
 from fedhh.clients.reading.tables import kind_of
@@ -33,7 +33,7 @@ class FileContent:
         texts: What of its texts is no word; nothing of counted words.
     """
 
-    population: StoredPopulation
+    population: Clients
     texts: Texts = field(default_factory=Texts)
 
 
@@ -45,7 +45,7 @@ def read_population(
     fold_case: bool = False,
     language: str = ENGLISH,
     unit: str = "user",
-) -> StoredPopulation:
+) -> Clients:
     """Return the population in a file.
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
@@ -91,10 +91,10 @@ def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileCo
         return FileContent(population=_population(rows, path.name, unit), texts=rows.texts)
 
 
-def _population(rows: Rows, name: str, unit: str = "user") -> StoredPopulation:
+def _population(rows: Rows, name: str, unit: str = "user") -> Clients:
     words = rows.words()
     sizes, word_ids, counts = zip(*rows.clients(name), strict=True)
-    return StoredPopulation(
+    return Clients(
         name=name,
         lexicon=Lexicon(words=words),
         offsets=np.r_[0, np.cumsum(np.concatenate(sizes))],
@@ -111,7 +111,7 @@ def population_of_table(
     fold_case: bool = False,
     language: str = ENGLISH,
     name: str = "table",
-) -> StoredPopulation:
+) -> Clients:
     """Return the population in an Arrow table, by the rules of `read_population`.
 
     Args:
@@ -142,7 +142,7 @@ def read_texts(path: str | Path, layout: Layout) -> FileContent:
     return read_file(path, layout)
 
 
-def write_population(population: StoredPopulation, path: str | Path) -> None:
+def write_population(population: Clients, path: str | Path) -> None:
     """Write a population as rows user, word, count; the extension tells the format.
 
     A client that holds nothing is a row with no word and the count 0. The file appears whole or not

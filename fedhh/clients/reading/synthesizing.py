@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedhh.clients.populations.prepared import Manifest
-from fedhh.clients.populations.synthetic import CLIENTS_AT_ONCE, PopulationModel, RankDrawer
+from fedhh.clients.prepared import Manifest
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_rows
 from fedhh.clients.reading.rows import Rows
+from fedhh.clients.synthetic import CLIENTS_AT_ONCE, PopulationModel, RankDrawer
 from fedhh.validation import require_at_least
 from fedhh.words.languages import ENGLISH
 
@@ -20,7 +20,7 @@ from fedhh.words.languages import ENGLISH
 def prepare_synthetic(
     model: PopulationModel, num_clients: int, out: Path, *, seed: int
 ) -> Manifest:
-    """Prepare the clients of `fedhh.clients.populations.synthetic.synthetic_population`.
+    """Prepare the clients of `fedhh.clients.synthetic.synthetic_population`.
 
     Args:
         model: What they type.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.adversary import Strategy
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.attack.dose_response import (
     CHANCES,
     Dose,

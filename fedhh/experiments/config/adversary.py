@@ -9,7 +9,7 @@ from pydantic import Field
 from fedhh.adversary import (
     MOST_TARGETS,
     Adversary,
-    Clients,
+    FakeClients,
     FakeShare,
     Goal,
     Strategy,
@@ -22,7 +22,7 @@ from fedhh.settings import described
 class AdversaryConfig(Section):
     """Fake clients, or clients that collude; without this table, all clients are honest."""
 
-    clients: Annotated[Clients, one_of(Clients)] = None
+    clients: Annotated[FakeClients, one_of(FakeClients)] = None
     share: FakeShare | None = None
     goal: Goal = "promote"
     strategy: Strategy = "output"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.clients.populations.known_words import KnownRemoval, load_known, remove_known
+from fedhh.clients.known_words import KnownRemoval, load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.validation import InputError, shown
@@ -21,12 +21,12 @@ _LOOKED_AT = 1_000_000
 """Clients of a prepared population that are described."""
 
 if TYPE_CHECKING:
-    from fedhh.clients.populations.population import StoredPopulation
+    from fedhh.clients.clients import Clients
     from fedhh.clients.reading.columns import Layout
     from fedhh.clients.reading.sources import FileContent
 
 
-def load_file(config: PopulationConfig) -> StoredPopulation:
+def load_file(config: PopulationConfig) -> Clients:
     """Return all clients and words of a file."""
     return load_content(config).population
 
@@ -36,7 +36,7 @@ def load_content(config: PopulationConfig) -> FileContent:
 
     Of a prepared directory, its clients where they lie; of an address, those of a copy here.
     """
-    from fedhh.clients.populations.prepared import is_prepared, open_prepared
+    from fedhh.clients.prepared import is_prepared, open_prepared
     from fedhh.clients.reading.sources import FileContent, read_file
 
     if config.columns.day is not None:
@@ -66,7 +66,7 @@ def looked_at(content: FileContent) -> FileContent:
     Raises:
         InputError: A file of a prepared directory is damaged.
     """
-    from fedhh.clients.populations.prepared import PreparedPopulation, verify
+    from fedhh.clients.prepared import PreparedPopulation, verify
 
     population = content.population
     if not isinstance(population, PreparedPopulation):
@@ -88,7 +88,7 @@ class KeptFile:
     def __init__(self) -> None:
         self.content: FileContent | None = None
 
-    def read(self, config: PopulationConfig) -> StoredPopulation:
+    def read(self, config: PopulationConfig) -> Clients:
         self.content = load_content(config)
         return self.content.population
 
@@ -125,7 +125,7 @@ def load_population(
     separator: str | None = None,
     fold_case: bool = False,
     language: str = ENGLISH,
-) -> StoredPopulation:
+) -> Clients:
     """Return the clients of a file with the words that a device would not know.
 
     Args:
@@ -158,7 +158,7 @@ def population_from(
     fold_case: bool = False,
     language: str = ENGLISH,
     name: str = "dataframe",
-) -> StoredPopulation:
+) -> Clients:
     """Return the clients of a DataFrame with the words that a device would not know.
 
     Args:
@@ -230,8 +230,8 @@ def removal_facts(facts: KnownRemoval) -> dict[str, Any]:
 
 
 def without_known(
-    population: StoredPopulation, known: str, language: str = ENGLISH
-) -> tuple[StoredPopulation, Mapping[str, Any]]:
+    population: Clients, known: str, language: str = ENGLISH
+) -> tuple[Clients, Mapping[str, Any]]:
     """Return the clients with the words that no list knows, and facts about what was removed."""
     target, facts = remove_known(population, load_known(known, language))
     return target, removal_facts(facts)

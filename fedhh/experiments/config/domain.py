@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fedhh.clients.populations.known_words import load_known
-from fedhh.clients.populations.population import Population
+from fedhh.clients.known_words import load_known
+from fedhh.clients.population import Population
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.schema import Config, PopulationConfig
 from fedhh.experiments.config.section import borrowed_settings

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from fedhh import plugins
-from fedhh.clients.populations import synthetic
-from fedhh.clients.populations.known_words import KnownRemoval, load_known
-from fedhh.clients.populations.population import Population, StoredPopulation
-from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, population_presets
-from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.clients.populations.wordfreq_tail import SOURCE as WORDFREQ_TAIL
-from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
-from fedhh.clients.populations.zipf_words import SOURCE as ZIPF
-from fedhh.clients.populations.zipf_words import zipf_words
+from fedhh.clients import synthetic
+from fedhh.clients.clients import Clients
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.known_words import KnownRemoval, load_known
+from fedhh.clients.population import Population
+from fedhh.clients.synthetic import PopulationModel, RankDrawer, population_presets
+from fedhh.clients.wordfreq_tail import SOURCE as WORDFREQ_TAIL
+from fedhh.clients.wordfreq_tail import wordfreq_tail
+from fedhh.clients.zipf_words import SOURCE as ZIPF
+from fedhh.clients.zipf_words import zipf_words
 from fedhh.experiments.config.client_file import (
     load_file,
     refuse_layout,
@@ -64,7 +65,7 @@ def build_population(
     config: PopulationConfig,
     *,
     seed: int,
-    read: Callable[[PopulationConfig], StoredPopulation] | None = None,
+    read: Callable[[PopulationConfig], Clients] | None = None,
 ) -> tuple[Population, Mapping[str, Any]]:
     """Return the clients with their unknown words, and facts about what was removed.
 
@@ -90,16 +91,14 @@ def build_population(
     return without_known(population, config.known, config.language)
 
 
-def synthetic_population(
-    preset: str | PopulationModel, num_clients: int, *, seed: int
-) -> StoredPopulation:
+def synthetic_population(preset: str | PopulationModel, num_clients: int, *, seed: int) -> Clients:
     """Return the first clients of a synthetic population, held in memory.
 
-    See `fedhh.clients.populations.synthetic.synthetic_population`, which makes them.
+    See `fedhh.clients.synthetic.synthetic_population`, which makes them.
 
     Args:
         preset: chat, keyboard60d, tweet, post, wordfreq-tail, zipf, or a model of your own, such as
-            `fedhh.clients.populations.zipf_words.zipf_words` returns.
+            `fedhh.clients.zipf_words.zipf_words` returns.
         num_clients: How many clients.
         seed: The run's seed.
 
@@ -262,10 +261,10 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
 
 def _virtual(
     model: PopulationModel, config: PopulationConfig, seed: int
-) -> tuple[VirtualPopulation, Mapping[str, Any]]:
+) -> tuple[DrawnClients, Mapping[str, Any]]:
     _check_all_new(model, config)
     assert config.clients is not None
-    population = VirtualPopulation(model, config.clients, seed=seed)
+    population = DrawnClients(model, config.clients, seed=seed)
     return population, _AllNew(population, config.known)
 
 
@@ -280,7 +279,7 @@ def _check_all_new(model: PopulationModel, config: PopulationConfig) -> None:
 
 def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:
     """Return somebody else's population without known words, which one in memory can lose."""
-    if isinstance(population, StoredPopulation):
+    if isinstance(population, Clients):
         return without_known(population, config.known, config.language)
     if config.known != "none":
         raise InputError(

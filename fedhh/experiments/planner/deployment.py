@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.accounting.before_run import EpsilonsBeforeRun
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.section import section_class

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.search import Entrant
 from fedhh.experiments.planner.trial import Trial, with_guarantee

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import CANDIDATES
 from fedhh.experiments.config.population import build_population

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.schema import Config, ExecutionConfig
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.trial import Outcome, Trial, confirmed, run_trial

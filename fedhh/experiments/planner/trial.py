@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
-from fedhh.clients.populations.population import Ids, Population
+from fedhh.clients.population import Ids, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of, settle

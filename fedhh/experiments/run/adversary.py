@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedhh.adversary import Adversary, random_targets
 from fedhh.clients.fakes import Fakes
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.labels import listed
 from fedhh.protocol import AnyProtocol
 from fedhh.server.local_discovery import CohortProtocol

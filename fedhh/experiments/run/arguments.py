@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import InputError, shown
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import AnyProtocol

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.protocol import Discoveries
 from fedhh.questions.channel import Answering
 from fedhh.questions.clients import ClientBlock
@@ -49,7 +50,7 @@ def contributors(
         seed: The run's seed, on which ties of greedy sampling depend.
     """
     asked = population.num_clients
-    if population.exchangeable and not isinstance(population, StoredPopulation):
+    if population.exchangeable and not isinstance(population, Clients):
         asked = min(asked, _MOST_DRAWN)
     said, held = _sums(question, population, asked, seed)
     finished = question.names.finished

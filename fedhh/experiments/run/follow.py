@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.run.adversary import FakeClients
 from fedhh.experiments.run.calendar import Timetable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.clients.population import CountProgress, Population
 from fedhh.experiments.run.round_record import RoundRecord, record_of
 from fedhh.experiments.run.truth import Observed, Truth
 from fedhh.protocol import AnyProtocol

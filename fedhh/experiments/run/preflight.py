@@ -12,8 +12,8 @@ import numpy as np
 from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.plan import Plan
-from fedhh.clients.populations.describe import spelling_of
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.describe import spelling_of
 from fedhh.devices import Devices
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.load import devices_of
@@ -38,7 +38,7 @@ _MOST_STEPS = 512
 
 def preflight(
     protocol: AnyProtocol,
-    population: StoredPopulation,
+    population: Clients,
     *,
     delta: float = DEFAULT_DELTA,
     seed: int = 0,
@@ -72,7 +72,7 @@ def preflight(
 
 def preflight_of(
     protocols: Sequence[AnyProtocol],
-    population: StoredPopulation,
+    population: Clients,
     *,
     delta: float,
     seed: int,
@@ -86,7 +86,7 @@ def preflight_of(
     from; ``looks_for_more``: for numbers of clients that amplify where these do not.
     """
     check_delta(delta)
-    if not isinstance(population, StoredPopulation):
+    if not isinstance(population, Clients):
         raise InputError(
             f"Expected a population that is held in memory, got a {type(population).__name__}."
         )
@@ -132,7 +132,7 @@ def preflight_of(
 
 def preflight_of_configs(
     configs: Sequence[Config],
-    population: StoredPopulation,
+    population: Clients,
     content: FileContent | None,
     *,
     titles: Sequence[str] = (),
@@ -227,7 +227,7 @@ def _fewest_clients(
     return LargerPopulation(clients=clients, epsilon=central_with(clients))
 
 
-def _folded_share(population: StoredPopulation, protocol: AnyProtocol) -> float:
+def _folded_share(population: Clients, protocol: AnyProtocol) -> float:
     """Return the share of contributions that only lower case can spell."""
     from fedhh.clients.reading.tokens import folded
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.guarantees import Guarantee
-from fedhh.clients.populations.describe import Spelling
+from fedhh.clients.describe import Spelling
 from fedhh.devices import FEWEST_ANSWERS
 from fedhh.experiments.config.labels import listed, round_up
 from fedhh.experiments.run.privacy import epsilon_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.experiments.config.domain import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.devices import Devices
 from fedhh.protocol import AnyProtocol
 from fedhh.simulation.fidelity import Fidelity

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import FROM_DATA
 from fedhh.experiments.config.load import devices_of, parse_config
@@ -139,7 +140,7 @@ class RunStudy(Study):
 
     def _preflight(self, population: Population, file: KeptFile) -> Sequence[Part]:
         """Return what is known before a run on a file; nothing without a file."""
-        if file.content is None or not isinstance(population, StoredPopulation):
+        if file.content is None or not isinstance(population, Clients):
             return ()
         if not population.is_held:
             # Nothing is looked up of clients that may be more than memory holds.

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fedhh.clients.populations.population import Population
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.population import Population
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.study.callbacks import Callbacks, Work
@@ -107,7 +107,7 @@ class TimeLeft(Callbacks):
     def start(self, work: Work) -> None:
         assert isinstance(work, RunWork)
         self._protocol = work.protocol
-        self._drawing = _DRAWING_NS if isinstance(work.population, VirtualPopulation) else 0.0
+        self._drawing = _DRAWING_NS if isinstance(work.population, DrawnClients) else 0.0
         self._layers = []
         self._clients_left = work.steps - work.steps_done
         self._rounds_left = round(work.total * self._clients_left / max(work.steps, 1))

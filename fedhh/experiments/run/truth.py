@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import CountProgress, Population
+from fedhh.clients.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import TrieNames

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fedhh.accounting.plan import Plan
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.schema import Config, ExecutionConfig
@@ -70,7 +71,7 @@ def seconds_of_run(config: Config, plan: Plan, population: Population) -> float:
         layer.num_clients if isinstance(most, str) else min(layer.num_clients, most)
         for layer in plan.layers
     )
-    return seconds_of_answers(answers, config, is_held=isinstance(population, StoredPopulation))
+    return seconds_of_answers(answers, config, is_held=isinstance(population, Clients))
 
 
 def certain_workers(execution: ExecutionConfig) -> Workers | None:

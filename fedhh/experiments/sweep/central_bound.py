@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedhh import plugins
 from fedhh.accounting.missing_mass import missing_mass_lower_bound
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.population import (
     build_population,
     expected_tokens,

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedhh import plugins
-from fedhh.clients.populations.prepared import MANIFEST, is_prepared
+from fedhh.clients.prepared import MANIFEST, is_prepared
 from fedhh.experiments.config.load import parse_config, put_settings
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.config.toml_file import parse_toml

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.experiments.config.labels import is_share, short_label, value_text
 from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.result import RunResult
@@ -232,7 +233,7 @@ def fits_with_others(population: Population | None) -> bool:
     One that is mapped does, and one in memory may. A virtual population counts its words once for
     evaluation; cells in parallel would each count again.
     """
-    if not isinstance(population, StoredPopulation):
+    if not isinstance(population, Clients):
         return False
     return not population.is_held or rows_fit(int(population.items.offsets[-1]))
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.run.arguments import require_protocol
 from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.equal_privacy import at_central_epsilon

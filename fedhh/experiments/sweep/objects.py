@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fedhh.adversary import Adversary
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.devices import Devices
 from fedhh.experiments.run.privacy import DEFAULT_ALPHA, DEFAULT_DELTA
 from fedhh.experiments.run.result import MetricSettings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.labels import short_label, value_text
 from fedhh.experiments.config.load import parse_config
@@ -150,7 +150,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
     try:
         content = store.content(first.population)
         population = store.get(first).population
-        if not isinstance(population, StoredPopulation) or not population.is_held:
+        if not isinstance(population, Clients) or not population.is_held:
             return None
         smallest: dict[str, tuple[tuple[int, float], Cell]] = {}
         for cell in plan.to_run:
@@ -166,7 +166,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
         return None
 
 
-def _ranked(cell: Cell, population: StoredPopulation) -> tuple[str, tuple[int, float]]:
+def _ranked(cell: Cell, population: Clients) -> tuple[str, tuple[int, float]]:
     """Return a cell's protocol, and its smallest cohort before its local epsilon, falling."""
     config = settle_alphabet(cell.config, population)
     _, protocol = settle(config, population.num_clients, population.lexicon.words)

@@ -11,7 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from fedhh import plugins
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.reading.sources import FileContent
 from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.population import (
@@ -75,7 +75,7 @@ class PopulationStore:
                 self._file = None
         return self._drawn
 
-    def file(self, config: PopulationConfig) -> StoredPopulation:
+    def file(self, config: PopulationConfig) -> Clients:
         return self.content(config).population
 
     def content(self, config: PopulationConfig) -> FileContent:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.experiments.config.schema import ExecutionConfig
 from fedhh.experiments.run.follow import FollowedRun, follow
 from fedhh.experiments.run.run import begin, check_config
@@ -85,7 +86,7 @@ def _is_beside(cell: Cell, first: Cell) -> bool:
 
 def _rounds_of(cell: Cell, population: Population | None) -> tuple[Any, ...] | None:
     """Return whom a cell asks round by round; None where there is nothing to share."""
-    if population is None or isinstance(population, StoredPopulation):
+    if population is None or isinstance(population, Clients):
         return None
     if cell.config.adversary is not None:
         # Fake clients take places of honest ones, in each cell others.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import DAY, Layout, find_columns
 from fedhh.clients.reading.rows import Rows
 from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOverTime
@@ -98,11 +98,11 @@ class DatedPopulation(PopulationOverTime):
     def ends(self) -> _Ids:
         return self._last + 1
 
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
         ends = np.array([period, period + 1]) * self.every_days
         rows = np.arange(*np.searchsorted(self._days, ends))
         rows = rows[self._word_ids[rows] >= 0]
-        whole = StoredPopulation.from_rows(
+        whole = Clients.from_rows(
             name=name,
             lexicon=self._lexicon,
             clients=np.searchsorted(devices, self._users[rows]),

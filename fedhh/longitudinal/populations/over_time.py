@@ -1,6 +1,6 @@
 """Populations with time: words are born, rise and fall, and clients come and go.
 
-The process, over the model of `fedhh.clients.populations.synthetic`. Time is cut into periods of
+The process, over the model of `fedhh.clients.synthetic`. Time is cut into periods of
 some days.
 
 * **A client types its words period by period**, each period from a stream of its own. What makes it
@@ -36,8 +36,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.synthetic import (
+from fedhh.clients.clients import Clients
+from fedhh.clients.synthetic import (
     CLIENTS_AT_ONCE,
     PopulationModel,
     RankDrawer,
@@ -75,7 +75,7 @@ class Period:
     number: int
     first_day: int
     devices: _Ids
-    population: StoredPopulation
+    population: Clients
     born_days: _Shares
 
 
@@ -134,7 +134,7 @@ class PopulationOverTime(ABC):
         )
 
     @abstractmethod
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
         """Return the clients of a period, and the day on which each of their words was new."""
 
 
@@ -304,7 +304,7 @@ class SyntheticOverTime(PopulationOverTime):
         day = (period + 0.5) * self.every_days
         return self._calendar.thinned(drawer.draw(devices), devices, period=period, day=day)
 
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[StoredPopulation, _Shares]:
+    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
         blocks = [
             self.rows(period, devices[first : first + CLIENTS_AT_ONCE])
             for first in range(0, len(devices), CLIENTS_AT_ONCE)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import FiniteFloat
 from typing_extensions import TypedDict
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import local_epsilon
@@ -143,10 +143,10 @@ def coverage(period: Period, published: Sequence[str]) -> float:
     return int(counts[ids[ids >= 0]].sum()) / total if total else 0.0
 
 
-def asked_devices(population: StoredPopulation, job: Job) -> StoredPopulation:
+def asked_devices(population: Clients, job: Job) -> Clients:
     """Return the devices that are asked, without the words that all know by now."""
     rows = population.block(job.asked)
-    asked = StoredPopulation(
+    asked = Clients(
         name=f"{population.name}, {len(job.asked):,} asked",
         lexicon=population.lexicon,
         offsets=rows.offsets,

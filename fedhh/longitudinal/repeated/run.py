@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.known_words import load_known
 from fedhh.experiments.config.client_file import layout_of
 from fedhh.experiments.config.population import is_synthetic, population_model
 from fedhh.experiments.config.protocol import build_protocol

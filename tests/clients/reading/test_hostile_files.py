@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.clients.populations.known_words import load_known
+from fedhh.clients.known_words import load_known
 from fedhh.clients.reading import tables
 from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.toml_file import read_toml

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from moto.server import ThreadedMotoServer
 
-from fedhh.clients.populations.prepared import PreparedPopulation, open_prepared
+from fedhh.clients.prepared import PreparedPopulation, open_prepared
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files
 from fedhh.clients.reading.sources import read_population

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.clients.populations.prepared import MANIFEST, open_prepared
+from fedhh.clients.prepared import MANIFEST, open_prepared
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files, prepare_rows
 from fedhh.clients.reading.rows import Rows

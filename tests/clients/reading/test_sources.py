@@ -9,10 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.clients import Clients
 from fedhh.clients.reading import rows as rows_module
 from fedhh.clients.reading.sources import read_population, write_population
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
@@ -193,7 +193,7 @@ def test_users_stand_in_the_order_of_their_hash_however_rows_are_ordered(
 def test_hard_words_survive_writing_in_every_format(tmp_path):
     words = [*HARD_WORDS, 'quo"te', "naïve", "😀"]
     size = len(words)
-    population = StoredPopulation(
+    population = Clients(
         name="hard",
         lexicon=Lexicon(words=words),
         offsets=np.array([0, size]),
@@ -207,7 +207,7 @@ def test_hard_words_survive_writing_in_every_format(tmp_path):
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_a_population_that_holds_nothing_is_written_and_read(tmp_path, extension):
-    population = StoredPopulation(
+    population = Clients(
         name="silent",
         lexicon=Lexicon(words=[]),
         offsets=np.zeros(4, dtype=np.int64),

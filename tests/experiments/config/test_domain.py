@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.config import domain
 from fedhh.experiments.config.domain import (
     CLOSED_DOMAIN,
@@ -158,7 +158,7 @@ def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     config = config.model_copy(
         update={"population": config.population.model_copy(update={"alphabet": "auto"})}
     )
-    other = StoredPopulation(
+    other = Clients(
         name="other",
         lexicon=build_population(config.population, seed=0)[0].lexicon,
         offsets=np.zeros(1001, dtype=np.int64),

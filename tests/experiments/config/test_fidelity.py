@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
 from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -30,7 +30,7 @@ PROTOCOL = LdpTrieHH(
 
 @pytest.fixture(scope="module")
 def chat():
-    return VirtualPopulation("chat", 10_000, seed=0)
+    return DrawnClients("chat", 10_000, seed=0)
 
 
 TINY = LdpTrieHH(
@@ -155,7 +155,7 @@ def test_a_run_of_tallies_at_once_finds_about_as_much(chat, oracle):
 def test_a_configuration_chooses_the_fidelity_and_its_files_say_it(tmp_path):
     settings = ["protocol.clients_per_layer=500", "protocol.depth=4",
                 "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"]  # fmt: skip
-    population = VirtualPopulation("chat", 4_000, seed=0, counted_clients=500)
+    population = DrawnClients("chat", 4_000, seed=0, counted_clients=500)
     config, result = run_config(change_config(Config(), settings, "test"), population)
     record = result_record(result, config, {})
     assert (record["fidelity"], record["clients_drawn_per_layer"]) == ("exact-tally", 100)

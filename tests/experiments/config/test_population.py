@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.drawn import DrawnClients
 from fedhh.experiments.config import population
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.schema import PopulationConfig
@@ -28,7 +28,7 @@ def build(**changes):
 
 
 @pytest.mark.slow(
-    "tests/clients/populations/test_virtual.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
+    "tests/clients/test_drawn.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
 )
 def test_a_virtual_population_gives_the_result_of_the_stored_one():
     protocol = LdpTrieHH(clients_per_layer=800, depth=3, passes=1, eta_max=300, local_epsilon=10.0)
@@ -59,11 +59,11 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
 def test_few_clients_are_virtual_where_few_tokens_are_stored(monkeypatch):
     few = {"source": "chat", "clients": 50}
     stored, facts = build(**few)
-    assert isinstance(stored, StoredPopulation)
+    assert isinstance(stored, Clients)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 10)
     virtual, same = build(**few)
-    assert isinstance(virtual, VirtualPopulation)
-    assert isinstance(build(**few, virtual=False)[0], StoredPopulation)
+    assert isinstance(virtual, DrawnClients)
+    assert isinstance(build(**few, virtual=False)[0], Clients)
     for name in ("tokens", "known_tokens", "known_token_share"):
         assert facts[name] == same[name]
     assert set(facts) == set(same)
@@ -71,11 +71,11 @@ def test_few_clients_are_virtual_where_few_tokens_are_stored(monkeypatch):
 
 @pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")
 def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
-    assert isinstance(build()[0], StoredPopulation)
+    assert isinstance(build()[0], Clients)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 500_000)
-    assert isinstance(build()[0], VirtualPopulation)
-    assert isinstance(build(source="chat")[0], StoredPopulation)
-    assert isinstance(build(virtual=False)[0], StoredPopulation)
+    assert isinstance(build()[0], DrawnClients)
+    assert isinstance(build(source="chat")[0], Clients)
+    assert isinstance(build(virtual=False)[0], Clients)
 
 
 @pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")

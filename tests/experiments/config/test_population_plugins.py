@@ -14,10 +14,11 @@ pytestmark = pytest.mark.usefixtures("own_modules")
 
 MODULE = """
 import numpy as np
-from fedhh.clients.populations.population import Population, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Population
 from fedhh.words.lexicon import Lexicon
 
-class Same(StoredPopulation):
+class Same(Clients):
     def __init__(self, num_clients, *, seed):
         super().__init__(
             name="same", lexicon=Lexicon(words=["aa", "zz"]), offsets=np.arange(num_clients + 1),

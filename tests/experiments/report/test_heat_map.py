@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fedhh.accounting import missing_mass_lower_bound
-from fedhh.clients.populations.population import Population
+from fedhh.clients.population import Population
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.report.heat_map import draw_map

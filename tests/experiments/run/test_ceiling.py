@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from fedhh.clients.populations import virtual
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients import drawn
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.report.run_tables import summary_rows
 from fedhh.experiments.run import ceiling as module
@@ -43,7 +43,7 @@ FRESH = itertools.count(1_000)
 """Seeds of which no ceiling is known yet."""
 
 
-def by_hand() -> StoredPopulation:
+def by_hand() -> Clients:
     """100 clients; holders of a word are the first ones, who typed it once, twice, ..."""
     held = [
         (client, WORDS.index(word), 1 + WORDS.index(word))
@@ -51,7 +51,7 @@ def by_hand() -> StoredPopulation:
         for client in range(holders)
     ]
     clients, words, counts = np.array(held).T
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="by hand",
         lexicon=Lexicon(words=WORDS),
         clients=clients,
@@ -234,8 +234,8 @@ def test_where_no_word_can_be_spelled_nobody_is_asked():
 @pytest.mark.slow("::test_everybody_is_asked_about_the_held_words_alone")
 def test_clients_that_are_drawn_when_asked_have_one_too(monkeypatch):
     # Fewer words than it has: the others, of three syllables, are then outside the lexicon.
-    monkeypatch.setattr(virtual, "LEXICON_RANKS", virtual.NAMED_RANKS)
-    population = virtual.VirtualPopulation("chat", 2_000, seed=5)
+    monkeypatch.setattr(drawn, "LEXICON_RANKS", drawn.NAMED_RANKS)
+    population = drawn.DrawnClients("chat", 2_000, seed=5)
     protocol = LdpTrieHH(depth=8, passes=1, eta_max=50, max_items=3, local_epsilon=10.0)
     metrics = simulate(protocol, population, seed=4, settings=MetricSettings(ceiling=True)).metrics
     assert population.word_counts[-population.num_stubs :].sum() > 0

@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.drawn import DrawnClients
 from fedhh.experiments.run import contributors as module
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.run import simulate
@@ -26,11 +26,11 @@ HELD = [(), ("aa",), ("aa", "ab"), ("aa", "ab", "ba"), ("aa", "ab", "ba", "bb"),
 CANDIDATES = WORDS[:4]
 
 
-def tiny(held: list[tuple[str, ...]]) -> StoredPopulation:
+def tiny(held: list[tuple[str, ...]]) -> Clients:
     """A word's count is higher, the later it stands in `WORDS`."""
     rows = [(client, WORDS.index(word)) for client, words in enumerate(held) for word in words]
     clients, words = np.array(rows).T
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="tiny",
         lexicon=Lexicon(words=WORDS),
         clients=clients,
@@ -100,7 +100,7 @@ def test_blocks_of_clients_add_up(monkeypatch, at_once):
 
 @pytest.mark.slow("::test_blocks_of_clients_add_up")
 def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, monkeypatch):
-    population = VirtualPopulation("chat", 3_000, seed=1)
+    population = DrawnClients("chat", 3_000, seed=1)
     best = np.argsort(-population.word_clients)[:40]
     words = [virtual_lexicon.words[i] for i in best.tolist()]
     words = [word for word in words if word.isascii() and word.isalpha()]

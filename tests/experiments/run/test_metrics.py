@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.truth import Truth
 from fedhh.protocol import Discoveries
@@ -19,7 +19,7 @@ WORDS = ["aa", "ab", "bb", "zz"]
 
 @pytest.fixture
 def truth() -> Truth:
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="tiny",
         lexicon=Lexicon(words=WORDS),
         clients=np.array([0, 1, 2, 3, 0, 1, 2, 3]),
@@ -91,7 +91,7 @@ def test_estimates_are_scaled_from_the_cohort_to_the_population(truth: Truth):
 
 
 def test_a_word_cut_short_is_false_and_said_to_be_a_beginning():
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="long",
         lexicon=Lexicon(words=["aabb", "ab", "bbaa", "ba"]),
         clients=np.array([0, 1, 2, 3]),
@@ -152,7 +152,7 @@ def test_nothing_found_is_measured_as_zeros_not_as_an_error(truth: Truth):
 
 def test_the_true_top_is_by_holders_not_by_typing():
     # "a" has two holders who type it once each, "b" one who types it nine times.
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="tiny",
         lexicon=Lexicon(words=["a", "b"]),
         clients=np.array([0, 1, 2]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.drawn import DrawnClients
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
 from fedhh.experiments.config.labels import round_up
@@ -19,7 +19,7 @@ from tests.thinned import thinned
 
 def clients_with(words, counts, num_clients):
     """Return clients that hold all of some words, each as often as is said."""
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="mine",
         lexicon=Lexicon(words=words),
         clients=np.repeat(np.arange(num_clients), len(words)),
@@ -203,8 +203,8 @@ def test_a_population_without_new_words_says_so():
 
 def test_what_cannot_be_looked_at_is_refused():
     protocol = fedhh.LdpTrieHH(**SETTINGS)
-    with pytest.raises(InputError, match="held in memory, got a VirtualPopulation"):
-        fedhh.preflight(protocol, VirtualPopulation("chat", 10, seed=0))
+    with pytest.raises(InputError, match="held in memory, got a DrawnClients"):
+        fedhh.preflight(protocol, DrawnClients("chat", 10, seed=0))
     with pytest.raises(InputError, match="delta"):
         fedhh.preflight(protocol, clients_with(["lol"], [1], 499), delta=2)
     with pytest.raises(InputError):

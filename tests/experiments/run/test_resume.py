@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.experiments.run.directory import resumed_config
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.run_log import LOG
@@ -58,11 +58,11 @@ def test_the_same_run_goes_on_to_the_same_words(stopped):
     assert again.timings["before_resume"] > 0
 
 
-def other_population() -> StoredPopulation:
+def other_population() -> Clients:
     rows = POPULATION.block(np.arange(2_000))
     counts = rows.counts.copy()
     counts[-1] += 1
-    return StoredPopulation(
+    return Clients(
         name=POPULATION.name,
         lexicon=POPULATION.lexicon,
         offsets=rows.offsets,

@@ -11,7 +11,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting.guarantees import UNITS
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
 from fedhh.devices import Devices
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.run.equal_privacy import at_central_epsilon
@@ -276,13 +276,11 @@ def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     assert not any("devices.least" in each for each in known.advice)
 
 
-@pytest.mark.slow(
-    "tests/clients/populations/test_virtual.py::test_counts_do_not_depend_on_chunks_or_cores"
-)
+@pytest.mark.slow("tests/clients/test_drawn.py::test_counts_do_not_depend_on_chunks_or_cores")
 def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexicon):
     protocol = LdpTrieHH(clients_per_layer=300, depth=3, passes=1, eta_max=20)
     found = [
-        simulate(protocol, VirtualPopulation("chat", 1_500, seed=0), seed=1, devices=devices)
+        simulate(protocol, DrawnClients("chat", 1_500, seed=0), seed=1, devices=devices)
         for devices in (None, Devices(eligible=0.5))
     ]
     assert found[0].metrics.target_contributions == found[1].metrics.target_contributions

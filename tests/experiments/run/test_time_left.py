@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.time_left import AFTER_LAYERS, FinishedRound, TimeLeft, work_of
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -81,7 +81,7 @@ def row(layer: int, num_clients: int) -> LayerRow:
 
 @pytest.fixture(scope="module")
 def virtual():
-    return VirtualPopulation("keyboard60d", 150_000, seed=0)
+    return DrawnClients("keyboard60d", 150_000, seed=0)
 
 
 # Seconds of 10^6 clients in the first layer and later on, and of 200,000; as measured.

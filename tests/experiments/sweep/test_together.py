@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.virtual import VirtualPopulation
+from fedhh.clients.drawn import DrawnClients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
@@ -61,20 +61,20 @@ class Draws:
 
 @pytest.fixture
 def draws(monkeypatch: pytest.MonkeyPatch) -> Draws:
-    drawn, block = Draws(), VirtualPopulation.block
+    drawn, block = Draws(), DrawnClients.block
 
-    def counted(self: VirtualPopulation, clients: Any) -> ClientBlock:
+    def counted(self: DrawnClients, clients: Any) -> ClientBlock:
         drawn.clients += len(clients)
         return block(self, clients)
 
-    monkeypatch.setattr(VirtualPopulation, "block", counted)
+    monkeypatch.setattr(DrawnClients, "block", counted)
     return drawn
 
 
-def population(clients: int = 9_000) -> VirtualPopulation:
+def population(clients: int = 9_000) -> DrawnClients:
     config = parse_config({**TABLE, "population": {**TABLE["population"], "clients": clients}}, "t")
     built = build_population(config.population, seed=3)[0]
-    assert isinstance(built, VirtualPopulation)
+    assert isinstance(built, DrawnClients)
     return built
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.questions.channel import Answering
 from fedhh.questions.choice import draw_words
 from fedhh.questions.clients import ClientBlock
@@ -31,7 +31,7 @@ def test_a_client_votes_for_its_own_word_also_by_its_first_occurrence():
 def test_abstentions_are_the_dummys_votes_and_are_diagnosed():
     alphabet = Alphabet(symbols="ab")
     # Clients 0 and 1 hold what can be voted for, 2 holds an unspellable word, 3 holds nothing.
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="four",
         lexicon=Lexicon(words=["a", "b", "z"]),
         clients=np.array([0, 1, 2]),

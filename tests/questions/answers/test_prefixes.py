@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.sampling import choose_contributions, count_contributions
 from fedhh.oracles import OracleSpec
@@ -59,7 +59,7 @@ def spelled_candidates(question) -> list[str]:
     return [t + END if len(t) < codes.shape[1] else t for t in texts]
 
 
-def client_words(population: StoredPopulation, client: int) -> dict[str, int]:
+def client_words(population: Clients, client: int) -> dict[str, int]:
     rows = population.block(np.array([client]))
     return {
         population.lexicon.words[w]: int(c)
@@ -205,7 +205,7 @@ def test_greedy_takes_the_largest_sums_as_a_full_sort_would(held, take, largest)
 
 
 def test_a_client_without_items_sends_exactly_b_dummies():
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="mute",
         lexicon=Lexicon(words=["zz"]),
         clients=np.array([0]),
@@ -262,7 +262,7 @@ def test_cohorts_of_a_run_never_share_a_client(population):
 @pytest.mark.parametrize("num_clients", [127, 128, 129, 40_000])
 def test_an_order_of_clients_is_numpys_permutation_in_as_few_bytes_as_it_takes(num_clients):
     counts = np.ones(num_clients, dtype=np.int64)
-    everybody = StoredPopulation.from_rows(
+    everybody = Clients.from_rows(
         name="all", lexicon=Lexicon(words=["a"]), clients=np.arange(num_clients),
         word_ids=counts - 1, counts=counts, num_clients=num_clients,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
@@ -48,13 +48,13 @@ def uploads(**changes: object):
     return ask.uploads(**{**SMALL, "noise": Silent(std=1.0), **changes})
 
 
-def answered(population: StoredPopulation, question, seed: int = 3) -> Answer:
+def answered(population: Clients, question, seed: int = 3) -> Answer:
     worker = ClientWorker(population, seed=seed)
     return asked_clients.answered(worker, question)
 
 
-def one_word_each(num_clients: int, word: str = "fade") -> StoredPopulation:
-    return StoredPopulation.from_rows(
+def one_word_each(num_clients: int, word: str = "fade") -> Clients:
+    return Clients.from_rows(
         name="one",
         lexicon=Lexicon(words=[word]),
         clients=np.arange(num_clients),
@@ -175,7 +175,7 @@ def test_an_upload_is_chosen_once_for_all_layers(population, sampler):
 
 
 def test_words_of_a_client_that_share_a_prefix_all_count():
-    population = StoredPopulation.from_rows(
+    population = Clients.from_rows(
         name="shared",
         lexicon=Lexicon(words=["aab", "aac", "aad", "toolongforit", "a?b"]),
         clients=np.repeat(np.arange(50), 5),

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.validation import shown
 from fedhh.words.known_words import NAMED, KnownWords, is_named, named_list
@@ -82,9 +82,7 @@ class KnownRemoval:
         return self.known_words / self.words if self.words else 0.0
 
 
-def remove_known(
-    population: StoredPopulation, known: KnownWords
-) -> tuple[StoredPopulation, KnownRemoval]:
+def remove_known(population: Clients, known: KnownWords) -> tuple[Clients, KnownRemoval]:
     """Return the population without known words, and what that took away.
 
     Clients stay, even with nothing left: a device without a new word is asked like any other.

@@ -132,7 +132,7 @@ def _digest_of_sources(listed: Path, known: KnownWords) -> bytes | None:
     digest = hashlib.sha256(known.name.encode() if has_name else repr(known).encode())
     try:
         for source in (
-            resources.files("fedhh.clients").joinpath("populations", "named_words.py"),
+            resources.files("fedhh.clients").joinpath("named_words.py"),
             resources.files("fedhh.words").joinpath("known_words.py"),
             resources.files("fedhh.words").joinpath("languages.py"),
             Path(spec.origin),

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import fedhh
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.prepared import (
+from fedhh.clients.clients import Clients
+from fedhh.clients.prepared import (
     MANIFEST,
     SCHEMAS,
     Columns,
@@ -19,8 +19,8 @@ from fedhh.clients.populations.prepared import (
     open_prepared,
     verify,
 )
-from fedhh.clients.populations.synthetic import population_presets
 from fedhh.clients.reading.synthesizing import prepare_synthetic
+from fedhh.clients.synthetic import population_presets
 from fedhh.questions.cohort import Cohort
 from fedhh.simulation import roster
 from fedhh.validation import InputError
@@ -40,10 +40,10 @@ def copy(directory, tmp_path):
     return Path(shutil.copytree(directory, tmp_path / "copy"))
 
 
-def in_memory(population: PreparedPopulation) -> StoredPopulation:
+def in_memory(population: PreparedPopulation) -> Clients:
     """Return the same clients with the same numbers, held."""
     items = population.items
-    return StoredPopulation(
+    return Clients(
         name=population.name,
         lexicon=population.lexicon,
         offsets=items.offsets,
@@ -152,7 +152,7 @@ def test_a_run_has_the_bits_of_one_in_memory(directory):
     assert mapped.layers.equals(held.layers)
 
 
-class Shuffled(StoredPopulation):
+class Shuffled(Clients):
     is_shuffled = True
 
 
@@ -217,7 +217,7 @@ def test_a_file_of_the_same_size_with_another_content_is_refused_unless_it_is_la
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damag"):
         open_prepared(copy)
-    monkeypatch.setattr("fedhh.clients.populations.prepared._LARGEST_CHECKED", len(content) - 1)
+    monkeypatch.setattr("fedhh.clients.prepared._LARGEST_CHECKED", len(content) - 1)
     assert open_prepared(copy).num_clients == CLIENTS
     with pytest.raises(InputError, match=f"{name} as fedhh data prepare wrote it, got a damag"):
         verify(copy)

@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-from fedhh.clients.populations import virtual
-from fedhh.clients.populations.named_words import NAMED_RANKS
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import LEXICON_RANKS, STUBS, VirtualPopulation
+from fedhh.clients import drawn as drawn_module
+from fedhh.clients.drawn import LEXICON_RANKS, STUBS, DrawnClients
+from fedhh.clients.named_words import NAMED_RANKS
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.clients.worker import ClientWorker
 from fedhh.kernels.ranks import listed_rows
 from fedhh.server.ldp_triehh import LdpTrieHH
@@ -25,7 +25,7 @@ CLIENTS = 6_000
 
 @pytest.fixture(scope="module")
 def drawn():
-    return VirtualPopulation("keyboard60d", CLIENTS, seed=2)
+    return DrawnClients("keyboard60d", CLIENTS, seed=2)
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +138,9 @@ def test_counts_are_those_of_the_stored_population(drawn, stored):
 
 
 def test_counts_do_not_depend_on_chunks_or_cores(drawn, monkeypatch):
-    monkeypatch.setattr(virtual, "_CLIENTS_AT_ONCE", 999)
-    monkeypatch.setattr(virtual, "num_cores", lambda: 3)
-    again = VirtualPopulation("keyboard60d", CLIENTS, seed=2)
+    monkeypatch.setattr(drawn_module, "_CLIENTS_AT_ONCE", 999)
+    monkeypatch.setattr(drawn_module, "num_cores", lambda: 3)
+    again = DrawnClients("keyboard60d", CLIENTS, seed=2)
     assert np.array_equal(again.word_counts, drawn.word_counts)
     assert np.array_equal(again.word_clients, drawn.word_clients)
     assert again._census.squares == drawn._census.squares
@@ -148,7 +148,7 @@ def test_counts_do_not_depend_on_chunks_or_cores(drawn, monkeypatch):
 
 def test_large_populations_are_counted_on_some_clients_within_the_stated_error(drawn):
     counted = 1_500
-    some = VirtualPopulation("keyboard60d", CLIENTS, seed=2, counted_clients=counted)
+    some = DrawnClients("keyboard60d", CLIENTS, seed=2, counted_clients=counted)
     assert some.counted_clients == counted
     error = some.share_std_error
     assert 0 < error < 0.1
@@ -159,14 +159,14 @@ def test_large_populations_are_counted_on_some_clients_within_the_stated_error(d
         truth = drawn.word_counts[first:last].sum() / all_mass
         assert abs(share - truth) < 6 * error
     assert some.word_clients.max() <= CLIENTS
-    few = VirtualPopulation("keyboard60d", counted, seed=2)
+    few = DrawnClients("keyboard60d", counted, seed=2)
     assert np.array_equal(some.word_clients, np.rint(few.word_clients * scale).astype(np.int64))
 
 
 @pytest.mark.slow("::test_memory_does_not_depend_on_the_number_of_clients")
 def test_a_copy_for_a_worker_draws_the_same_and_leaves_the_counts_behind(drawn):
     drawn.count()
-    uncounted = VirtualPopulation("keyboard60d", CLIENTS, seed=2)
+    uncounted = DrawnClients("keyboard60d", CLIENTS, seed=2)
     assert uncounted.lexicon is drawn.lexicon  # of which a copy has the words
     sent = pickle.dumps(drawn)
     assert len(sent) < len(pickle.dumps(uncounted)) + drawn.word_counts.nbytes / 100
@@ -175,7 +175,7 @@ def test_a_copy_for_a_worker_draws_the_same_and_leaves_the_counts_behind(drawn):
 
 
 def test_memory_does_not_depend_on_the_number_of_clients():
-    huge = VirtualPopulation("keyboard60d", 10**12, seed=2)
+    huge = DrawnClients("keyboard60d", 10**12, seed=2)
     last = huge.block(np.arange(10**12 - 5, 10**12))
     assert len(last.clients) == 5
     assert huge.num_clients == 10**12
@@ -183,11 +183,11 @@ def test_memory_does_not_depend_on_the_number_of_clients():
 
 def test_impossible_sizes_are_refused():
     with pytest.raises(InputError, match=r"num_clients <= 2\^40, got num_clients=2199023255552"):
-        VirtualPopulation("chat", 2**41, seed=0)
+        DrawnClients("chat", 2**41, seed=0)
     with pytest.raises(InputError, match="num_clients >= 1"):
-        VirtualPopulation("chat", 0, seed=0)
+        DrawnClients("chat", 0, seed=0)
     with pytest.raises(InputError, match="Unknown preset 'chatt'"):
-        VirtualPopulation("chatt", 5, seed=0)
+        DrawnClients("chatt", 5, seed=0)
 
 
 def test_words_of_the_lexicon_are_those_of_their_ranks(drawn):
@@ -210,15 +210,15 @@ def test_no_alphabet_spells_a_stub_and_its_beginning_votes(drawn, symbols):
 
 
 def test_populations_are_counted_whole_up_to_a_size_and_on_some_clients_beyond(monkeypatch):
-    monkeypatch.setattr(virtual, "COUNTED_WHOLE", 1_000)
-    monkeypatch.setattr(virtual, "COUNTED_CLIENTS", 300)
-    assert VirtualPopulation("chat", 1_000, seed=0).counted_clients == 1_000
-    assert VirtualPopulation("chat", 1_001, seed=0).counted_clients == 300
-    assert VirtualPopulation("chat", 1_001, seed=0, counted_clients=7).counted_clients == 7
+    monkeypatch.setattr(drawn_module, "COUNTED_WHOLE", 1_000)
+    monkeypatch.setattr(drawn_module, "COUNTED_CLIENTS", 300)
+    assert DrawnClients("chat", 1_000, seed=0).counted_clients == 1_000
+    assert DrawnClients("chat", 1_001, seed=0).counted_clients == 300
+    assert DrawnClients("chat", 1_001, seed=0, counted_clients=7).counted_clients == 7
 
 
 def test_counts_get_more_bits_before_they_overflow(monkeypatch):
-    few = VirtualPopulation("chat", 300, seed=0)
-    monkeypatch.setattr(virtual, "_LARGEST_INT32", 10)
-    monkeypatch.setattr(virtual, "_CLIENTS_AT_ONCE", 50)
-    assert np.array_equal(VirtualPopulation("chat", 300, seed=0).word_counts, few.word_counts)
+    few = DrawnClients("chat", 300, seed=0)
+    monkeypatch.setattr(drawn_module, "_LARGEST_INT32", 10)
+    monkeypatch.setattr(drawn_module, "_CLIENTS_AT_ONCE", 50)
+    assert np.array_equal(DrawnClients("chat", 300, seed=0).word_counts, few.word_counts)

@@ -8,10 +8,10 @@ import pytest
 import wordfreq
 
 import fedhh
-from fedhh.clients.populations import named_words as module
-from fedhh.clients.populations.known_words import load_known
-from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS
-from fedhh.clients.populations.strings import rank_strings
+from fedhh.clients import named_words as module
+from fedhh.clients.known_words import load_known
+from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS
+from fedhh.clients.strings import rank_strings
 from fedhh.validation import InputError
 from fedhh.words.coded_words import coded_words
 
@@ -141,7 +141,7 @@ def test_the_word_list_is_imported_where_it_is_used():
 @pytest.mark.slow("::test_the_word_list_is_imported_where_it_is_used")
 def test_the_word_list_is_loaded_loaded_only_when_strings_are_made():
     code = (
-        "import sys, fedhh.clients.populations.synthetic as s; s.population_presets();"
+        "import sys, fedhh.clients.synthetic as s; s.population_presets();"
         "print('wordfreq' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

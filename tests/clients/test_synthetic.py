@@ -3,10 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fedhh.clients.populations import synthetic
-from fedhh.clients.populations.known_words import load_known, remove_known
-from fedhh.clients.populations.strings import rank_strings
-from fedhh.clients.populations.synthetic import RankDrawer, population_presets, synthetic_population
+from fedhh.clients import synthetic
+from fedhh.clients.known_words import load_known, remove_known
+from fedhh.clients.strings import rank_strings
+from fedhh.clients.synthetic import RankDrawer, population_presets, synthetic_population
 from fedhh.validation import InputError
 from tests.every import every
 
@@ -68,7 +68,7 @@ def test_the_first_clients_do_not_depend_on_how_many_there_are(chat):
 
 
 def test_blocks_of_any_size_give_the_same_population(chat, monkeypatch):
-    monkeypatch.setattr("fedhh.clients.populations.synthetic.CLIENTS_AT_ONCE", 999)
+    monkeypatch.setattr("fedhh.clients.synthetic.CLIENTS_AT_ONCE", 999)
     again = synthetic_population("chat", 5000, seed=3)
     assert rows_by_word(again) == rows_by_word(chat)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
 from fedhh.words.alphabet import Alphabet, joined
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
@@ -107,7 +107,7 @@ class PopulationSummary:
 
 
 def describe(
-    population: StoredPopulation, known: KnownWords, *, alphabet: str, depth: int
+    population: Clients, known: KnownWords, *, alphabet: str, depth: int
 ) -> PopulationSummary:
     """Return the figures of a population.
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import wordfreq
 
-from fedhh.clients.populations.named_words import LONGEST_WORD, NAMED_RANKS, named_words
-from fedhh.clients.populations.strings import rank_strings
+from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS, named_words
+from fedhh.clients.strings import rank_strings
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
 from fedhh.words.known_words import KnownWords, named_list
@@ -21,7 +21,7 @@ def language(request):
     return request.param
 
 
-@pytest.mark.slow("tests/clients/populations/test_strings.py::test_every_rank_has_its_own_string")
+@pytest.mark.slow("tests/clients/test_strings.py::test_every_rank_has_its_own_string")
 def test_every_rank_has_its_own_string_that_no_known_word_is(language):
     known = named_list(language)
     words = named_words(known)

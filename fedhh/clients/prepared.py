@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.populations.population import Ids, StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Ids
 from fedhh.questions.clients import ClientBlock
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
@@ -149,7 +150,7 @@ class Columns:
         return columns
 
 
-class PreparedPopulation(StoredPopulation):
+class PreparedPopulation(Clients):
     """The clients of a prepared directory; who holds a copy of it answers for them.
 
     It is pickled as its path: every node maps a directory of the same content at that path, its own

@@ -1,7 +1,7 @@
 """A textbook population: one word per client, ranks by Zipf's law, words without any structure.
 
 Random strings share no prefixes beyond chance, and every client holds one: what protocols are
-compared on in papers, and the opposite of how people type (`fedhh.clients.populations.synthetic`).
+compared on in papers, and the opposite of how people type (`fedhh.clients.synthetic`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from fedhh.clients.populations.synthetic import PopulationModel, WordList
+from fedhh.clients.synthetic import PopulationModel, WordList
 from fedhh.random import scatter
 from fedhh.validation import InputError, require_between
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.describe import describe, spelling_of
-from fedhh.clients.populations.known_words import KnownWords, load_known
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.synthetic import synthetic_population
+from fedhh.clients.clients import Clients
+from fedhh.clients.describe import describe, spelling_of
+from fedhh.clients.known_words import KnownWords, load_known
+from fedhh.clients.synthetic import synthetic_population
 from fedhh.words.lexicon import Lexicon
 
 SPELLED = {"alphabet": "lower", "depth": 15}
@@ -15,7 +15,7 @@ def population():
     """Twelve clients: all hold lol and the, the first ten also im; the last holds nothing."""
     rows = [(i, word) for i in range(11) for word in (0, 1, *((2,) if i < 10 else ()))]
     clients, words = map(np.array, zip(*rows, strict=True))
-    return StoredPopulation.from_rows(
+    return Clients.from_rows(
         name="twelve",
         lexicon=Lexicon(words=["lol", "the", "im"]),
         clients=clients,
@@ -57,7 +57,7 @@ def test_shares_of_top_words_and_percentiles_agree_with_a_count_by_words():
 
 
 def test_a_population_that_typed_nothing_has_figures_of_zero():
-    population = StoredPopulation(
+    population = Clients(
         name="silent",
         lexicon=Lexicon(words=[]),
         offsets=np.zeros(4, dtype=np.int64),
@@ -94,7 +94,7 @@ def test_lost_words_are_distinguished_by_what_they_lack_and_ordered_by_their_tok
 
 
 def test_the_first_clients_words_count_as_all_others_do():
-    alone = StoredPopulation.from_rows(
+    alone = Clients.from_rows(
         name="one", lexicon=Lexicon(words=["lol", "brb"]), clients=np.array([0, 0]),
         word_ids=np.array([0, 1]), num_clients=1,
     )  # fmt: skip

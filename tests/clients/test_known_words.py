@@ -3,8 +3,8 @@ import gzip
 import numpy as np
 import pytest
 
-from fedhh.clients.populations.known_words import KnownWords, load_known, remove_known
-from fedhh.clients.populations.population import StoredPopulation
+from fedhh.clients.clients import Clients
+from fedhh.clients.known_words import KnownWords, load_known, remove_known
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.every import every
@@ -12,7 +12,7 @@ from tests.every import every
 
 @pytest.fixture
 def population():
-    return StoredPopulation(
+    return Clients(
         name="three",
         lexicon=Lexicon(words=["dog", "lol", "dogs'", "im"]),
         offsets=np.array([0, 2, 3, 5]),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.clients.populations.synthetic import synthetic_population
-from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.clients.populations.zipf_words import zipf_words
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.synthetic import synthetic_population
+from fedhh.clients.zipf_words import zipf_words
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.testing import ALPHA
@@ -53,7 +53,7 @@ def test_words_are_distinct_of_their_length_and_the_same_for_every_seed():
 def test_a_virtual_population_holds_the_same_words():
     model = zipf_words(200)
     stored = synthetic_population(model, 3_000, seed=2)
-    virtual = VirtualPopulation(model, 3_000, seed=2)
+    virtual = DrawnClients(model, 3_000, seed=2)
     assert counts_of(model, stored).tolist() == counts_of(model, virtual).tolist()
 
 

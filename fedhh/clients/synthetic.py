@@ -20,8 +20,8 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.population import StoredPopulation
-from fedhh.clients.populations.strings import rank_strings
+from fedhh.clients.clients import Clients
+from fedhh.clients.strings import rank_strings
 from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
 from fedhh.kernels.ranks import RankTable, rank_table
 from fedhh.random import Stream, generator
@@ -246,9 +246,7 @@ class RankDrawer:
         return RankRows(offsets=offsets, ranks=ranks, counts=counts)
 
 
-def synthetic_population(
-    preset: str | PopulationModel, num_clients: int, *, seed: int
-) -> StoredPopulation:
+def synthetic_population(preset: str | PopulationModel, num_clients: int, *, seed: int) -> Clients:
     """Return the first clients of a synthetic population, held in memory.
 
     Only new words are drawn, so there is nothing for a list of known words to remove: strings are
@@ -278,11 +276,11 @@ def synthetic_population(
 
 def stored_population(
     blocks: Sequence[RankRows], model: PopulationModel, *, name: str
-) -> tuple[StoredPopulation, _Ids]:
+) -> tuple[Clients, _Ids]:
     """Return the population of some rows of clients, and ``(V,) int64``: its words' ranks."""
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
-    population = StoredPopulation(
+    population = Clients(
         name=name,
         lexicon=Lexicon(words=model.strings(distinct)),
         offsets=np.r_[0, np.cumsum(sizes)],

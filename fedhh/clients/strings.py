@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.named_words import NAMED_RANKS, named_words
+from fedhh.clients.named_words import NAMED_RANKS, named_words
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.validation import InputError
 from fedhh.words.coded_words import coded_words

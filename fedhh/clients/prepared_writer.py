@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.populations.population import Ids
-from fedhh.clients.populations.prepared import (
+from fedhh.clients.population import Ids
+from fedhh.clients.prepared import (
     LARGEST_MANIFEST,
     MANIFEST,
     SCHEMAS,

@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.populations.named_words import NAMED_RANKS
-from fedhh.clients.populations.population import CountProgress, Ids, Population
-from fedhh.clients.populations.synthetic import PopulationModel, RankDrawer, WordList, model_of
+from fedhh.clients.named_words import NAMED_RANKS
+from fedhh.clients.population import CountProgress, Ids, Population
+from fedhh.clients.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.ranks import count_words, listed_rows
 from fedhh.questions.clients import ClientBlock
 from fedhh.system.machine import num_cores
@@ -71,7 +71,7 @@ class _Census:
     squares: int
 
 
-class VirtualPopulation(Population):
+class DrawnClients(Population):
     """A synthetic population that draws its clients when asked.
 
     Its clients hold what those of `synthetic_population` with the same preset and seed do, but for

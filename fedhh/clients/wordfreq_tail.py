@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.clients.populations.synthetic import PopulationModel, WordList, model_of
+from fedhh.clients.synthetic import PopulationModel, WordList, model_of
 from fedhh.validation import InputError, require_at_least
 
 SOURCE = "wordfreq-tail"

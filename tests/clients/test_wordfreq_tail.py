@@ -8,15 +8,15 @@ import pytest
 import wordfreq
 from scipy import stats
 
-from fedhh.clients.populations.synthetic import (
+from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.synthetic import (
     PopulationModel,
     RankDrawer,
     WordList,
     population_presets,
     synthetic_population,
 )
-from fedhh.clients.populations.virtual import VirtualPopulation
-from fedhh.clients.populations.wordfreq_tail import wordfreq_tail
+from fedhh.clients.wordfreq_tail import wordfreq_tail
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.testing import ALPHA
@@ -57,12 +57,12 @@ def test_other_weights_are_distinguished(exponent: float):
 
 
 @pytest.mark.slow(
-    "tests/clients/populations/test_virtual.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
+    "tests/clients/test_drawn.py::test_a_run_gives_the_same_bits_as_on_the_stored_population"
 )
 def test_a_virtual_population_of_listed_words_holds_what_a_stored_one_holds():
     model = wordfreq_tail(20_000)
     stored = synthetic_population(model, 300, seed=4)
-    virtual = VirtualPopulation(model, 300, seed=4)
+    virtual = DrawnClients(model, 300, seed=4)
     one, other = stored.block(np.arange(300)), virtual.block(np.arange(300))
     names = [stored.lexicon.words[i] for i in one.word_ids.tolist()]
     assert names == [virtual.lexicon.words[i] for i in other.word_ids.tolist()]

@@ -1,1 +1,0 @@
-"""Populations: who holds which words."""
