@@ -17,7 +17,7 @@ Verdicts go to --results one by one, and what stands there does not run again: a
 stopped goes on, and one with more stages asks the survivors only. After a change of the tests, take
 another file.
 
-Run: python -m tools.mutants [--list] [--only own] [--slow] [--workers K] [-n N] [--shard I/N]
+Run: python -m tools.mutants [--list] [--only STAGE] [--slow] [--workers K] [-n N] [--shard I/N]
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--shard", default="1/1", help="I/N: every N-th of them from the I-th on")
     parser.add_argument("--package", action="append", help="only those of fedhh/NAME, or of fedhh")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
-    parser.add_argument("--only", choices=["own"], help="only the tests of a mutant's package")
+    parser.add_argument("--only", choices=STAGES, action="append", help="only this stage, or these")
     parser.add_argument("--slow", action="store_true", help="survivors meet the slow tests too")
     parser.add_argument("--workers", type=int, default=1, help="mutants side by side (1)")
     parser.add_argument("--processes", "-n", default="0", help="pytest -n of the whole suites")
@@ -304,7 +304,7 @@ def main(words: Sequence[str] | None = None) -> int:
         limit=options.limit,
         workers=options.workers,
     )
-    stages = ("own",) if options.only else STAGES if options.slow else STAGES[:-1]
+    stages = options.only or (STAGES if options.slow else STAGES[:-1])
     _limit_memory()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

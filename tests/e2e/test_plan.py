@@ -21,7 +21,7 @@ WORDS = (
 
 
 @pytest.mark.slow(
-    "tests/experiments/planner/test_planner.py::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search"
+    "tests/experiments/planner/test_planner.py::test_its_tables_and_figure_show_what_was_predicted_and_searched"
 )
 def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
@@ -46,7 +46,7 @@ def test_a_plan_is_a_table_a_figure_and_a_file_that_runs(command, monkeypatch, t
 
 
 @pytest.mark.slow(
-    "tests/experiments/planner/test_planner.py::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search"
+    "tests/experiments/planner/test_planner.py::test_its_tables_and_figure_show_what_was_predicted_and_searched"
 )
 def test_the_figure_has_a_panel_for_each_cost(command, monkeypatch, tmp_path):
     drawn = []

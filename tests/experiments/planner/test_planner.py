@@ -27,6 +27,7 @@ from fedhh.experiments.planner.trial import (
     with_guarantee,
 )
 from fedhh.experiments.planner.trust import trust_model_of
+from fedhh.experiments.report.plan_figures import draw_plan
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.study.callbacks import Callbacks
@@ -81,6 +82,32 @@ def test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search(small):
 
 def test_the_same_seed_makes_the_same_small_plan(small):
     assert fedhh.plan(**SMALL).to_dict() == small.to_dict()
+
+
+def test_its_tables_and_figure_show_what_was_predicted_and_searched(small):
+    best = dict(zip(small.best_table.columns, small.best_table.rows[0], strict=True))
+    expected = small.best.coverage
+    assert best["coverage"] == f"{expected.mean:.1%} ({expected.low:.1%} to {expected.high:.1%})"
+    assert (best["item local"], best["runs"]) == ("none", str(small.best.runs))
+    shown = dict(zip(small.front_table.columns, small.front_table.rows[0], strict=True))
+    assert shown["coverage"] == f"{small.front[0].outcome.coverage:.1%}"
+    assert shown["bytes"] == f"{small.front[0].bytes:,}"
+    days, sizes, epsilon = draw_plan(small).axes
+    assert days.get_xlabel() == "days"
+    assert "upload and download" in sizes.get_xlabel()
+    assert epsilon.get_xlabel() == "local epsilon"
+    for axes, cost in zip((days, sizes, epsilon), costs(small.goal).values(), strict=True):
+        ((points, look),) = [
+            (set(zip(*line.get_data(), strict=True)), line.get_linestyle())
+            for line in axes.lines
+            if line.get_label() == "TrieHH (central)"
+        ]
+        # This protocol randomizes nothing on a device, so that it has no point there.
+        assert (axes is epsilon) == (not points)
+        assert look == "None"
+        assert points == {
+            (cost(trial), trial.outcome.coverage) for trial in small.trials if cost(trial) < np.inf
+        }
 
 
 @pytest.mark.parametrize(
