@@ -16,6 +16,8 @@ from fedhh.audit import (
     verdicts,
 )
 from fedhh.audit.pipelines import rules_of_pipeline
+from fedhh.audit.report import audit_parts
+from fedhh.experiments.study.parts import Line
 from fedhh.longitudinal.ledger import APPLE, Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.pipeline.build import build_use_cases
@@ -23,6 +25,11 @@ from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
 
 EMOJI = Rules(charges=(Charge(use_case="emoji", epsilon=4.0),), caps={"emoji": Cap(amount=1)})
+
+
+def lines_of(found):
+    """What is said of an audit, without its tables."""
+    return [part.text for part in audit_parts(found) if isinstance(part, Line)]
 
 
 def test_a_memoized_answer_is_consistent_and_its_control_is_not():
@@ -34,6 +41,27 @@ def test_a_memoized_answer_is_consistent_and_its_control_is_not():
     assert found.to_dict()["verdict"] == "consistent"
     with pytest.raises(InputError, match="memoized answer"):
         audit_memo("fresh", local_epsilon=1.0)
+
+
+def test_what_an_audit_cannot_show_is_said():
+    found = audit_memo("one-bit-mean", local_epsilon=1.0, num_days=10)
+    (name, finding), (_, control) = (next(iter(x.items())) for x in (found.findings, found.controls))
+    least = f"at least {control.at_least:.0f} permanent bits, stated 1."
+    assert f"{name}: drawn again every day, it would be detected: {least}" in lines_of(found)
+
+    def said(finding, control):
+        controls = {} if control is None else {name: control}
+        return lines_of(replace(found, findings={name: finding}, controls=controls))[1:-2]
+
+    weak = replace(control, at_least=1, allowed=1.0)
+    (line,) = said(finding, weak)
+    assert "it would not be detected: at least 1 permanent bits, stated 1; use more" in line
+    assert said(finding, None) == []
+    blind = replace(finding, detects_from=None)
+    (line,) = said(blind, control)
+    assert line.startswith(f"{name}: no number of permanent bits, however large, can be detected")
+    assert line.endswith("use more --devices, or a smaller --local-epsilon.")
+    assert said(blind, None)[0].endswith("use more --devices.")
 
 
 def test_a_saturating_device_keeps_its_balances():
@@ -77,6 +105,8 @@ def test_a_log_is_held_against_caps(tmp_path):
     found = audit_log(APPLE, log)
     assert found.refuted
     assert found.to_dict()["sent"][0]["first"]["device"] == "a"
+    overspent = "device a on day 0: sent 2 in 1 day, stated at most 1 (loss 8, stated 4)"
+    assert f"emoji: 1 device of 2 sent more than stated; first, {overspent}" in lines_of(found)
     two = Rules(charges=EMOJI.charges, caps={"emoji": Cap(amount=2)})
     assert not audit_log(two, log).refuted
     with pytest.raises(InputError, match="Unknown use case"):

@@ -142,9 +142,7 @@ def test_ones_own_log_is_held_against_published_caps(log, tmp_path):
     assert result["num_days"] == 3
 
 
-@pytest.mark.slow(
-    "tests/audit/test_audit.py::test_more_answers_than_stated_are_seen_from_where_the_audit_says"
-)
+@pytest.mark.slow("tests/audit/test_verdicts.py::test_what_an_audit_cannot_show_is_said")
 def test_an_audit_says_what_it_cannot_refute(device):
     few = device(*EMOJI, "--days", "2", "--devices", "8")[1]
     assert (
