@@ -42,6 +42,11 @@ def recorded(protocol: AnyProtocol, folder: Path) -> tuple[RunResult, CandidateR
     return result, result.candidates
 
 
+@pytest.fixture(scope="module")
+def of_ldp(tmp_path_factory) -> tuple[RunResult, CandidateRecord]:
+    return recorded(LDP, tmp_path_factory.mktemp("ldp"))
+
+
 def holders(prefix: str, *, is_word: bool) -> int:
     POPULATION.count()
     words = zip(POPULATION.lexicon.words, POPULATION.word_clients, strict=True)
@@ -70,8 +75,8 @@ def test_every_round_says_what_its_layer_says(protocol, tmp_path):
     assert set(result.discoveries["word"]) <= set(found)
 
 
-def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
-    _, record = recorded(LDP, tmp_path)
+def test_true_clients_are_those_that_hold_the_prefix(of_ldp):
+    _, record = of_ldp
     first = record.candidates.query("`pass` == 1")
     for row in first.sample(60, random_state=0).to_dict("records"):
         assert row["true_clients"] == holders(row["prefix"], is_word=row["is_word"]), row
@@ -84,8 +89,8 @@ def test_true_clients_are_those_that_hold_the_prefix(tmp_path):
     assert (second["true_clients"] < ahead).any()
 
 
-def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
-    result, record = recorded(LDP, tmp_path)
+def test_what_votes_say_is_what_the_discoveries_say(of_ldp):
+    result, record = of_ldp
     words = record.candidates.query("fate == 'word'").set_index(["pass", "prefix"])
     for row in result.discoveries.to_dict("records"):
         own = words.loc[(row["pass"], row["word"])]
@@ -93,9 +98,8 @@ def test_what_votes_say_is_what_the_discoveries_say(tmp_path):
         assert own["layer"] == row["layer"]
 
 
-@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
-def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
-    result, record = recorded(LDP, tmp_path)
+def test_missed_words_lead_to_the_round_that_dropped_them(of_ldp):
+    result, record = of_ldp
     assert not set(record.missed["word"]) & set(result.discoveries["word"])
     lost = record.missed.query("why == 'dropped' and layer > 0")
     assert len(lost) > 5
@@ -115,7 +119,6 @@ def test_missed_words_lead_to_the_round_that_dropped_them(tmp_path):
     assert (longer["word"].str.len() > LDP.depth).all()
 
 
-@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_the_posterior_says_what_a_layer_kept(tmp_path):
     # So few are kept that the posterior of all others is not worth its time.
     _, record = recorded(replace(ADAPTIVE, eta_max=15), tmp_path)
@@ -146,18 +149,17 @@ def test_the_posterior_says_what_a_layer_kept(tmp_path):
         np.testing.assert_array_equal(own["posterior"].to_numpy(), np.float32(row["posterior"]))
 
 
-def test_protocols_without_a_posterior_record_none(tmp_path):
-    _, record = recorded(LDP, tmp_path)
+def test_protocols_without_a_posterior_record_none(of_ldp):
+    _, record = of_ldp
     assert record.candidates["posterior"].isna().all()
     assert record.missed["posterior"].isna().all()
 
 
-@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
-def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
-    _, whole = recorded(LDP, tmp_path / "whole")
+def test_a_sample_stands_for_what_it_leaves_out(of_ldp, tmp_path, monkeypatch):
+    _, whole = of_ldp
     for name in ("NEAREST", "SAMPLED", "MISSED"):
         monkeypatch.setattr(recording, name, 7)
-    _, record = recorded(LDP, tmp_path / "sampled")
+    _, record = recorded(LDP, tmp_path)
     pd.testing.assert_frame_equal(record.votes, whole.votes)
     assert len(record.candidates) < len(whole.candidates)
     by_round = ["pass", "layer"]
@@ -168,7 +170,6 @@ def test_a_sample_stands_for_what_it_leaves_out(tmp_path, monkeypatch):
     assert len(record.candidates.query(kept)) == len(whole.candidates.query(kept))
 
 
-@pytest.mark.slow("::test_nothing_is_recorded_without_a_directory")
 def test_other_queries_have_no_candidates(tmp_path):
     protocol = Sfp(alphabet=LETTERS, length=6, word_hashes=64, word_cells=64)
     result = simulate(protocol, POPULATION, seed=4, log_in=tmp_path)
