@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chisquare
+from scipy.stats import binom, chisquare, norm
 
 import fedhh
 from fedhh.accounting.noisy_histogram import histogram_release
@@ -81,6 +81,19 @@ def test_estimates_are_of_contributors_and_within_their_errors(name):
     for word, contributors in (("a", 4_000), ("b", 2_000)):
         row = found.loc[word]
         assert abs(row["estimated_clients"] - contributors) < 6 * row["std_error"]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_z_says_how_often_noise_alone_is_below_a_noisy_count(noise):
+    protocol = fedhh.TeeHistogram(
+        alphabet=LETTERS, length=6, central_epsilon=1.0, delta=0.05, max_items=2, noise=noise
+    )
+    found = fedhh.simulate(protocol, two_words(60), seed=0).discoveries
+    scale = protocol.settle(num_clients=60, seed=0).release.scale
+    noisy = found["estimated_clients"].to_numpy()
+    above = laplace_cdf(-noisy, scale) if noise == "laplace" else norm.sf(noisy, scale=scale)
+    assert len(found) == 2
+    np.testing.assert_allclose(norm.sf(found["z"]), above, rtol=1e-6)
 
 
 def merged(question, messages):

@@ -148,6 +148,19 @@ def test_a_round_waits_for_just_the_answers_that_it_lacks(least):
     assert later.hours > attended.hours
 
 
+def test_a_round_may_wait_for_the_very_last_device():
+    order, cohort = POPULATION.order(seed=9), who_of(DEVICES).cohort
+    drawn = [
+        check_ins(DEVICES, 0, 1, order.clients(cohort, block), block, seed=9)
+        for block in range(cohort.num_blocks)
+    ]
+    ever = sum(int((each.is_kept & (each.place < DEVICES.points[-1][1])).sum()) for each in drawn)
+    attended = who_of(replace(DEVICES, least_clients=ever)).attendance
+    assert (attended.answers, attended.is_missed) == (ever, False)
+    with pytest.raises(MissedRoundError):
+        first_round(replace(DEVICES, least_clients=ever + 1))
+
+
 def test_a_round_that_waits_in_vain_or_stops_asks_nobody():
     asked = Recording(POPULATION)
     for devices, hours in (
