@@ -21,9 +21,6 @@ def done(once):
     return once(*SMALL)
 
 
-@pytest.mark.slow(
-    "tests/longitudinal/pipeline/test_pipeline_run.py::test_records_and_losses_add_up"
-)
 def test_it_ends_with_a_table_of_its_use_cases(done):
     directory, seen = done
     flat = " ".join(seen.split())
@@ -39,9 +36,6 @@ def test_it_ends_with_a_table_of_its_use_cases(done):
     assert "at delta 1e-10" in flat
 
 
-@pytest.mark.slow(
-    "tests/longitudinal/pipeline/test_pipeline_run.py::test_records_and_losses_add_up"
-)
 def test_it_leaves_whole_files(done):
     directory, _ = done
     names = {path.name for path in directory.iterdir()}
@@ -59,7 +53,6 @@ def test_it_leaves_whole_files(done):
         assert (mine["records"] * mine["devices"]).sum() == row["sent"]
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_it_is_shown_again(done, command):
     directory, seen = done
     again = command("show", str(directory))
@@ -70,9 +63,6 @@ def test_it_is_shown_again(done, command):
     assert json.loads(as_json.stdout)["kind"] == "pipeline"
 
 
-@pytest.mark.slow(
-    "tests/longitudinal/pipeline/test_pipeline_run.py::test_a_small_pipeline_that_stopped_gives_the_same_bits"
-)
 def test_its_configuration_gives_the_same_again(done, command, tmp_path):
     directory, _ = done
     ran = command(
@@ -86,7 +76,6 @@ def test_its_configuration_gives_the_same_again(done, command, tmp_path):
         ).read_text()
 
 
-@pytest.mark.slow("::test_what_cannot_be_is_one_line_and_leaves_nothing")
 def test_days_without_a_record_and_publications_of_nothing_are_fine(command, tmp_path):
     settings = ("pipeline.delay_hours=30.0", "pipeline.store_days=1", "pipeline.opt_in=0.1")
     quiet = [word for setting in settings for word in ("--set", setting)]
@@ -141,7 +130,6 @@ def test_what_is_no_pipeline_is_not_shown(command, tmp_path):
     assert "damaged" in command("show", str(tmp_path)).stderr
 
 
-@pytest.mark.slow("::test_one_that_is_stopped_says_what_it_leaves")
 def test_kept_sums_are_said_with_its_place_and_size(command, tmp_path):
     kept = command(*SMALL, "--set", "output.keep_log=true", "--out", "mine", cwd=tmp_path)
     assert kept.returncode == 0, kept.stderr
