@@ -45,7 +45,9 @@ def test_a_memoized_answer_is_consistent_and_its_control_is_not():
 
 def test_what_an_audit_cannot_show_is_said():
     found = audit_memo("one-bit-mean", local_epsilon=1.0, num_days=10)
-    (name, finding), (_, control) = (next(iter(x.items())) for x in (found.findings, found.controls))
+    (name, finding), (_, control) = (
+        next(iter(x.items())) for x in (found.findings, found.controls)
+    )
     least = f"at least {control.at_least:.0f} permanent bits, stated 1."
     assert f"{name}: drawn again every day, it would be detected: {least}" in lines_of(found)
 

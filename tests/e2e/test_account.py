@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
@@ -259,24 +257,6 @@ ANONYMITY = ("anonymity", "--local-epsilon", "1", "--reports", "100")
 def test_wrong_input_is_refused_in_one_line(refused, tmp_path, words, message):
     assert message in refused("account", *words)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow("::test_a_bound_that_does_not_apply_has_a_reason_and_no_number")
-@pytest.mark.usefixtures("drawn_figures")
-def test_a_figure_that_fails_leaves_nothing(fedhh, tmp_path, monkeypatch):
-    from matplotlib.figure import Figure
-
-    def full_disk(self, path, **_):
-        Path(path).write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", full_disk)
-    (tmp_path / "b.png").write_bytes(b"old")
-    code, _, err = fedhh("account", *SHUFFLE[:-1], "50", "--figure", str(tmp_path / "b.png"))
-    assert code == 2
-    assert "No space left on device" in err
-    assert [p.name for p in tmp_path.iterdir()] == ["b.png"]
-    assert (tmp_path / "b.png").read_bytes() == b"old"
 
 
 def test_tables_name_each_bound_with_its_source(fedhh, monkeypatch):

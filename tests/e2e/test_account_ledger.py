@@ -189,9 +189,8 @@ def test_what_has_no_event_is_refused(refused):
     assert "--figure" in refused(*lifetime, "--format", "dp-event", "--figure", "life.png")
 
 
-@pytest.mark.slow("::test_the_worked_example_of_the_paper")
 def test_a_finished_runs_directory_is_taken(answer, refused, once, tmp_path):
-    small = ("--set", "population.clients=2000", "--set", "protocol.depth=3", "--workers", "0")
+    small = ("--set", "population.clients=500", "--set", "protocol.depth=2", "--workers", "0")
     finished, _ = once("run", "--preset", "small", *small)
     shutil.copytree(finished, tmp_path / "run")
     run = str(tmp_path / "run")

@@ -11,8 +11,8 @@ import pytest
 from tests.thinned import thinned
 
 COMMANDS = {
-    "shuffle": ("account shuffle --local-epsilon 2 --reports 1000", 1),
     "user": ("account user --local-epsilon 2 --clients 500 --max-items 5", 1),
+    "shuffle": ("account shuffle --local-epsilon 2 --reports 1000", 1),
     "anonymity": (
         "account anonymity --local-epsilon 8 --reports 1000 --eta-max 9 --alphabet-size 9",
         1,
@@ -45,7 +45,6 @@ def printed(command, tmp_path):
     return call
 
 
-@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 @pytest.mark.parametrize(("line", "tables"), thinned(COMMANDS.values()), ids=COMMANDS)
 def test_every_format_has_the_same_tables(printed, line, tables):
     read = [list(csv.DictReader(io.StringIO(each))) for each in printed(line, "csv").split("\n\n")]
@@ -62,9 +61,6 @@ def test_every_format_has_the_same_tables(printed, line, tables):
     assert json.loads(printed(line, "json"))
 
 
-@pytest.mark.slow(
-    "tests/experiments/report/test_text_table.py::test_csv_has_plain_values_where_a_table_has_them"
-)
 def test_csv_holds_the_numbers(printed):
     line = "account user --local-epsilon 2 --clients 500 --max-items 5"
     guarantees = json.loads(printed(line, "json"))["guarantees"]
@@ -81,15 +77,14 @@ def test_what_stands_between_tables_is_a_paragraph_of_markdown(printed):
 ANSWER = "audit device --answer one-bit-mean --local-epsilon 1 --days 2 --devices 50"
 
 
-@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
 @pytest.mark.parametrize(
     ("line", "name", "start"),
     thinned(
         [
+            ("account memo --answer fresh --local-epsilon 1 --days 3", "b.png", b"\x89PNG"),
             ("account shuffle --local-epsilon 0.5 --reports 100", "new/b.png", b"\x89PNG"),
             ("account shuffle --local-epsilon 0.5 --reports 100 --format json", "b.pdf", b"%PDF"),
             ("account ledger --rules ios-10.1.1 --days 20", "b.svg", b"<?xml"),
-            ("account memo --answer fresh --local-epsilon 1 --days 3", "b.png", b"\x89PNG"),
             ("account memo --answer dbitflip --local-epsilon 1 --days 3", "b.svg", b"<?xml"),
             (ANSWER, "b.svg", b"<?xml"),
             ("oracles compare --local-epsilon 4 --domain-size 100", "b.png", b"\x89PNG"),
@@ -108,7 +103,7 @@ def test_a_figure_is_written_whole_and_said(command, tmp_path, line, name, start
         assert f"Wrote {tmp_path / name}\n" in done.stdout
 
 
-@pytest.mark.slow("::test_what_stands_between_tables_is_a_paragraph_of_markdown")
+@pytest.mark.slow("::test_every_format_has_the_same_tables")
 def test_a_run_ends_with_its_tables_as_they_are_shown_again(command, tmp_path):
     small = "run small --workers 0 --set population.clients=2000 --set protocol.depth=3"
     for how in ("csv", "latex"):

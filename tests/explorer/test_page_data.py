@@ -81,7 +81,7 @@ def test_what_users_typed_is_data_and_never_markup(text):
     assert "\u202e" not in text
 
 
-@pytest.mark.slow("::test_names_tell_runs_apart")
+@pytest.mark.slow("::test_several_runs_are_compared_with_both_epsilons_of_each")
 def test_a_run_and_a_baseline_of_its_protocol_have_a_page(run, tmp_path):
     both = tmp_path / "mine"
     shutil.copytree(run, both)

@@ -68,7 +68,6 @@ def parts(tmp_path_factory, server):
     return folder
 
 
-@pytest.mark.slow("::test_a_copy_is_made_once_for_each_content")
 def test_files_of_a_bucket_are_prepared_as_those_here(server, parts, tmp_path):
     address = f"s3://words/parts?{server[1]}"
     prepare_files([parts], tmp_path / "here", Layout(), salt="s", memory=None)
@@ -143,7 +142,7 @@ def test_what_is_wrong_is_one_line_that_names_the_address(server, tmp_path, cach
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.slow("::test_paths_are_no_addresses")
+@pytest.mark.slow("::test_files_of_a_bucket_are_prepared_as_those_here")
 def test_the_command_takes_addresses(server, parts, tmp_path):
     address = f"s3://words/parts?{server[1]}"
     process = start("data", "prepare", address, "out", cwd=tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 import pandas as pd
 import pytest
@@ -15,11 +17,13 @@ from fedhh.experiments.report.style import (
     log_scale,
     looks,
     protocol_color,
+    write_one,
 )
 from fedhh.experiments.report.sweep_lines import draw_metric
 from fedhh.experiments.sweep.columns import Layout
 from fedhh.server.registry import PROTOCOLS as BUILT_IN
 from fedhh.server.registry import protocol_class
+from fedhh.validation import InputError
 from tests.thinned import thinned
 
 EPSILON = "privacy.local_epsilon"
@@ -111,3 +115,17 @@ def test_no_power_of_ten_stands_apart_from_its_ticks():
         axes.figure.draw_without_rendering()
         assert axes.yaxis.get_offset_text().get_text() == ""
         assert axes.get_yticklabels()[-2].get_text().startswith("0.00002")
+
+
+def test_a_figure_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    def full_disk(self, path, **_):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full_disk)
+    file = tmp_path / "b.png"
+    file.write_bytes(b"old")
+    with pytest.raises(InputError, match=r"^Cannot write .*b\.png: No space left on device\.$"):
+        write_one(Figure(), file)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.png"]
+    assert file.read_bytes() == b"old"
