@@ -34,6 +34,18 @@ def report_distribution(reports, key):
     return distribution
 
 
+@pytest.mark.parametrize("num_hashes", [1, 2])
+def test_what_p_and_q_alone_give_is_the_bound_of_a_report(num_hashes):
+    # Without a permanent step a bit's odds are 3 to 1: .75 (1 - .5) over .5 (1 - .75).
+    alone = num_hashes * math.log(3)
+    close = BitResponse.of_one_report(alone * (1 - 1e-6), num_hashes=num_hashes, p=0.5, q=0.75)
+    assert 0 < close.f < 1e-5
+    assert close.epsilon_of_one_report(num_hashes) <= alone * (1 - 1e-6)
+    for epsilon in (alone, alone + 1):
+        with pytest.raises(InputError, match=rf"Expected epsilon < {alone:.4g}, which p=0\.5 and"):
+            BitResponse.of_one_report(epsilon, num_hashes=num_hashes, p=0.5, q=0.75)
+
+
 def test_the_papers_probabilities_and_epsilons():
     assert PAPER.zero == pytest.approx(0.5625)
     assert PAPER.one == pytest.approx(0.6875)
