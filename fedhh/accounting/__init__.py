@@ -50,6 +50,7 @@ from fedhh.accounting.shuffles import (
     shuffle_bound,
     shuffle_epsilon,
 )
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_from
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "PlannedRound",
     "Precision",
     "PrivacyReport",
+    "PrivacyTerms",
     "RoundSummary",
     "Selection",
     "ShuffleBound",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.clones import Clones, SelectionClones2023
 from fedhh.accounting.bounds.composition import (
-    QUICK,
     Precision,
     Use,
     composed_epsilon,
@@ -40,6 +39,7 @@ from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
 
 if TYPE_CHECKING:
     from fedhh.accounting.local_reports import LocalReports
+    from fedhh.accounting.terms import PrivacyTerms
 
 Bounds = tuple[ShuffleBound, ...]
 """Bounds of one kind, one for each layer that may be the worst."""
@@ -57,12 +57,7 @@ _REMEMBERED = 256
 
 
 def central_before_run(
-    plan: LocalReports,
-    unit: Unit,
-    *,
-    delta: float,
-    precision: Precision = QUICK,
-    broken: str | None = None,
+    plan: LocalReports, unit: Unit, terms: PrivacyTerms, *, broken: str | None = None
 ) -> Guarantee:
     """Return the best guarantee that holds before the run against readers of the results.
 
@@ -77,13 +72,11 @@ def central_before_run(
     Args:
         plan: How clients report.
         unit: "item" or "user".
-        delta: Of the guarantee.
-        precision: Of what is composed.
+        terms: Delta of the guarantee, and precision of what is composed.
         broken: Why the run did not keep to the plan, so that nothing that rests on it holds.
     """
     groups = [
-        _Shuffled(plan=each, uses=each.most_rounds_per_client, delta=delta, precision=precision)
-        for each in plan.groups
+        _Shuffled(plan=each, uses=each.most_rounds_per_client, terms=terms) for each in plan.groups
     ]
     amplified = [each for each in groups if each.problem is None]
     problem = broken or (None if amplified else groups[0].problem)
@@ -106,9 +99,9 @@ def central_before_run(
 
 
 def central_realised(
-    plan: LocalReports, rounds: Sequence[PlannedRound], units: Sequence[Unit], *, delta: float
+    plan: LocalReports, rounds: Sequence[PlannedRound], unit: Unit, terms: PrivacyTerms
 ) -> list[Guarantee]:
-    """Return the best guarantee of each unit for the rounds, domains and reports that a run had.
+    """Return the best guarantee of a unit for the rounds, domains and reports that a run had.
 
     Empty where the plan says all of it: clients fill up to B reports, as many answered as it
     accepts at least, and no vote decides the domain of a layer. With clients that are reused and
@@ -118,8 +111,8 @@ def central_realised(
     Args:
         plan: How clients report.
         rounds: Those of its rounds that took place, with what came.
-        units: "item" and "user".
-        delta: Of the guarantees.
+        unit: "item" or "user".
+        terms: As in `central_before_run`.
     """
     uses = plan.most_rounds_per_client
     if not rounds or plan.votes_per_client == "one" or plan.hides_epochs:
@@ -137,16 +130,16 @@ def central_realised(
             replace(each, smallest_domain=smallest, largest_domain=largest) for each in rounds
         ]
     happened = replace(plan, layers=tuple(rounds), participation="one-round", epochs=1, num_apart=0)
-    shuffled = _Shuffled(plan=happened, uses=uses, delta=delta, realised=True)
+    shuffled = _Shuffled(plan=happened, uses=uses, terms=terms, realised=True)
     if out_of_range(local_epsilon=plan.local_epsilon, num_reports=shuffled.fewest):
         return []
-    return [_smallest(shuffled.guarantees(unit)) for unit in units]
+    return [_smallest(shuffled.guarantees(unit))]
 
 
 def central_of_answers(
-    plan: LocalReports, answered: LocalReports, units: Sequence[Unit], *, delta: float
+    plan: LocalReports, answered: LocalReports, unit: Unit, terms: PrivacyTerms
 ) -> list[Guarantee]:
-    """Return the best guarantee of each unit where rounds share clients, for the answers that came.
+    """Return the best guarantee of a unit where rounds share clients, for the answers that came.
 
     It is the one before the run of a plan that accepts no fewer, whatever the domains: the fewest
     answers of a round, or of an epoch of secret cohorts, count in each that is composed. Votes
@@ -156,15 +149,15 @@ def central_of_answers(
     Args:
         plan: How clients report.
         answered: The plan whose rounds accept at least the answers that came to them.
-        units: "item" and "user".
-        delta: Of the guarantees.
+        unit: "item" or "user".
+        terms: As in `central_before_run`.
     """
     if [each.fewest_answers for each in plan.groups] == [
         each.fewest_answers for each in answered.groups
     ]:
         return []
-    found = [central_before_run(answered, unit, delta=delta) for unit in units]
-    return [replace(each, realised=True) for each in found if each.delta]
+    found = central_before_run(answered, unit, terms)
+    return [replace(found, realised=True)] if found.delta else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,15 +167,13 @@ class _Shuffled:
     Attributes:
         plan: With the rounds that a claim is about as its own.
         uses: Most of them in which one client may take part.
-        delta: Of what is claimed.
-        precision: Of what is composed.
+        terms: Of what is claimed.
         realised: Whether the rounds took place.
     """
 
     plan: LocalReports
     uses: int
-    delta: float
-    precision: Precision = QUICK
+    terms: PrivacyTerms
     realised: bool = False
 
     @property
@@ -252,10 +243,10 @@ class _Shuffled:
     def _of_item(self, bounds: Bounds) -> Guarantee:
         epsilon = _item_epsilon(
             bounds,
-            delta=self.delta,
+            delta=self.terms.delta,
             num_reports=self.reports,
             uses=self.uses,
-            precision=self.precision,
+            precision=self.terms.precision,
         )
         kind = bounds[0]
         return self._central("item", self._name(kind), epsilon, kind.theorem, kind.assumptions)
@@ -266,10 +257,10 @@ class _Shuffled:
             _dominating(bounds),
             num_clients=self.plan.fewest_answers,
             max_items=max_items,
-            delta=self.delta,
+            delta=self.terms.delta,
             num_reports=None if self.plan.padded else self.reports,
             uses=self.uses,
-            precision=self.precision,
+            precision=self.terms.precision,
         )
         name, theorem, assumed = self._name(kind), kind.theorem, kind.assumptions
         slots = f"{assumed}; exactly {max_items} reports from every client"
@@ -298,7 +289,7 @@ class _Shuffled:
             trust="central",
             method=method,
             epsilon=epsilon,
-            delta=self.delta,
+            delta=self.terms.delta,
             theorem=theorem,
             assumptions=assumptions + self.plan.same_size,
             smallest_cohort=self.plan.fewest_answers,

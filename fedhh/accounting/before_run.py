@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedhh.accounting.guarantees import UNITS, or_infinite
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.terms import PrivacyTerms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +27,11 @@ class EpsilonsBeforeRun:
     user_local: float
 
     @classmethod
-    def of(cls, plan: Plan, *, num_clients: int, delta: float) -> EpsilonsBeforeRun:
-        """Return those of a plan of settled settings; central ones at this delta."""
+    def of(cls, plan: Plan, terms: PrivacyTerms) -> EpsilonsBeforeRun:
+        """Return those of a plan of settled settings."""
         found = {}
         for unit in UNITS:
-            central = plan.central_epsilon(unit, num_clients=num_clients, delta=delta)
-            found[f"{unit}_central"] = central
+            found[f"{unit}_central"] = plan.central_epsilon(unit, terms)
             found[f"{unit}_local"] = or_infinite(plan.local_guarantee(unit).epsilon)
         return cls(**found)
 

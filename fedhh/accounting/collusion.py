@@ -41,9 +41,6 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 DrawnBy = Literal["chance", "server"]
 DRAWN_BY: tuple[DrawnBy, DrawnBy] = ("chance", "server")
 
-EXCESS_SHARE = 0.01
-"""Share of delta that the chance of more colluders than stated takes, where delta is to be kept."""
-
 UNCHANGED = (
     "Colluding clients change no guarantee here: the noise, or the sample, is the servers' own."
 )
@@ -182,28 +179,6 @@ class Collusion:
             f"{who}; a cohort drawn at random has more of them than stated with chance at most "
             f"{self.excess_chance:g}, which is added to delta"
         )
-
-
-def within_delta(
-    plan: Plan, *, colluders: int, num_clients: int, delta: float
-) -> tuple[Collusion, float]:
-    """Return a collusion, and the delta that is left for guarantees that keep to one in all.
-
-    Where guarantees rest on other clients' coins, `EXCESS_SHARE` of delta is for cohorts that have
-    more colluders than stated.
-
-    Args:
-        plan: What the run does.
-        colluders: Clients whose reports the reader knows.
-        num_clients: All clients, these included.
-        delta: Of the whole guarantee.
-    """
-    if not plan.rests_on_clients:
-        return Collusion(colluders=colluders, num_clients=num_clients), delta
-    times = plan.most_rounds_per_client
-    excess = EXCESS_SHARE * delta / times
-    collusion = Collusion(colluders=colluders, num_clients=num_clients, excess_chance=excess)
-    return collusion, delta - collusion.added_delta(times)
 
 
 def honest_part_of(number: int, honest_share: float) -> int:

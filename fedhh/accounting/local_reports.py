@@ -12,14 +12,13 @@ from fedhh.accounting.amplification import (
     central_of_answers,
     central_realised,
 )
-from fedhh.accounting.bounds.composition import QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.collusion import Collusion
-from fedhh.accounting.guarantees import UNITS, Guarantee, PrivacyReport, Unit, epsilon_text
+from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, Unit, epsilon_text
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.report_notes import notes_of
-from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.rounds import PlannedRound, Rounds, RoundSummary
 from fedhh.accounting.sources import (
     APPLE_CMS,
     APPLE_HCMS,
@@ -31,9 +30,10 @@ from fedhh.accounting.sources import (
 )
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.validation import InputError, require_choice, require_inside
+from fedhh.validation import InputError
 
 if TYPE_CHECKING:
+    from fedhh.accounting.terms import PrivacyTerms
     from fedhh.questions.question import AnyQuestion
 
 _ITEM_THEOREMS = {
@@ -76,57 +76,42 @@ class LocalReports(Plan):
         "shuffled reports; it has none. The local reports of a client have one."
     )
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
-        """Return what a run guarantees whose clients randomize what they contribute.
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
+        """Return the best bound before the run, and the best realised one, if there is any.
 
         Subset Selection has bounds of its own; for other randomizers those that hold for all. Under
-        collusion, central guarantees are for the honest clients; k-anonymity stays as it is: it is
-        about what a run returns.
+        collusion they are for the honest clients.
         """
-        check_delta(delta)
-        require_inside(0, 1, alpha=alpha)
+        check_delta(terms.delta)
         if self.padded:
             self._check_reports(rounds)
-        honest = self if collusion is None else self.honest_part(collusion)
-        broken = _below_plan(self, rounds)
-        central = [central_before_run(honest, unit, delta=delta, broken=broken) for unit in UNITS]
+        collusion = terms.collusion
+        honest = self if collusion is None else collusion.honest_part(self)
+        found = [central_before_run(honest, unit, terms, broken=_below_plan(self, rounds))]
         if self.realises_answers:
             answered = self._answered(rounds)
             if collusion is not None:
-                answered = answered.honest_part(collusion)
-            central += central_of_answers(honest, answered, UNITS, delta=delta)
+                answered = collusion.honest_part(answered)
+            found += central_of_answers(honest, answered, unit, terms)
         else:
             heard = [_as_heard(each, self, honest, collusion) for each in rounds]
-            central += central_realised(honest, heard, UNITS, delta=delta)
+            found += central_realised(honest, heard, unit, terms)
         if collusion is not None:
             uses = self.most_rounds_per_client
-            central = [collusion.stated(each, rounds=uses) for each in central]
+            found = [collusion.stated(each, rounds=uses) for each in found]
+        return found
+
+    def anonymity(self, terms: PrivacyTerms, rounds: Rounds) -> Sequence[AnonymityGuarantee]:
+        """Return `anonymity_of_run`, which is about what a run returns, whoever colludes."""
+        return anonymity_of_run(rounds, self, alpha=terms.alpha)
+
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
         asked = sum(self.planned(each.pass_index, each.layer).num_clients for each in rounds)
         lost = asked - sum(each.num_clients for each in rounds)
-        notes = notes_of(self, central, lost=lost)
-        return PrivacyReport(
-            guarantees=(*map(self.local_guarantee, UNITS), *central),
-            anonymity=tuple(anonymity_of_run(rounds, self, alpha=alpha)),
-            notes=(*notes, *(() if collusion is None else (f"{collusion}.",))),
-        )
-
-    def honest_part(self, collusion: Collusion) -> Self:
-        return collusion.honest_part(self)
-
-    def central_guarantee(
-        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
-    ) -> Guarantee:
-        require_choice(UNITS, unit=unit)
-        check_delta(delta)
-        return central_before_run(self, unit, delta=delta, precision=precision)
+        told = () if terms.collusion is None else (f"{terms.collusion}.",)
+        return (*notes_of(self, central, lost=lost), *told)
 
     def local_guarantee(self, unit: Unit) -> Guarantee:
         """Return what holds against the server: epsilons of all reports about a unit add up."""
@@ -216,7 +201,7 @@ class LocalReports(Plan):
         super().check_question(question)
         self.check_report(question)
 
-    def _answered(self, rounds: Sequence[RoundSummary]) -> Self:
+    def _answered(self, rounds: Rounds) -> Self:
         """Return the plan whose rounds accept at least the answers that came to them."""
         layers = list(self.layers)
         for each in rounds:
@@ -224,7 +209,7 @@ class LocalReports(Plan):
             layers[planned.place] = replace(planned, least_clients=each.num_clients)
         return replace(self, layers=tuple(layers))
 
-    def _check_reports(self, rounds: Sequence[RoundSummary]) -> None:
+    def _check_reports(self, rounds: Rounds) -> None:
         for each in rounds:
             if each.num_reports != (expected := each.num_clients * self.max_items):
                 raise InputError(
@@ -306,7 +291,7 @@ def _as_heard(
     )
 
 
-def _below_plan(plan: LocalReports, rounds: Sequence[RoundSummary]) -> str | None:
+def _below_plan(plan: LocalReports, rounds: Rounds) -> str | None:
     """Return which round had fewer answers than the plan accepts; None if none had."""
     for each in rounds:
         needed = plan.planned(each.pass_index, each.layer).fewest_clients

@@ -25,19 +25,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from fedhh.accounting.bounds.shuffle_bound import check_delta
-from fedhh.accounting.collusion import UNCHANGED, Collusion
-from fedhh.accounting.guarantees import (
-    NEIGHBORS,
-    UNITS,
-    Guarantee,
-    NotApplicable,
-    PrivacyReport,
-    Unit,
-)
+from fedhh.accounting.collusion import UNCHANGED
+from fedhh.accounting.guarantees import NEIGHBORS, Guarantee, NotApplicable, Unit
 from fedhh.accounting.noise_privacy import least_noise, noise_epsilon, pure_epsilon
 from fedhh.accounting.plan import Participation, Plan
-from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.rounds import PlannedRound, Rounds
 from fedhh.accounting.sources import NOISY_SUMS, PURE_NOISY_SUMS
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName, NoiseShares
 from fedhh.validation import InputError
 
@@ -63,6 +57,8 @@ class NoisySums(Plan):
     def _central(
         self, unit: Unit, epsilon: float | NotApplicable, *, assumptions: str, delta: float
     ) -> Guarantee:
+        if delta:
+            check_delta(delta)
         if epsilon == math.inf:
             epsilon = NotApplicable("double precision certifies none; raise noise_std or delta")
         return Guarantee(
@@ -119,65 +115,54 @@ class SecureSums(NoisySums):
         "shares of discrete noise, of which some may be missing; it has none."
     )
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
         """Return what a run by secure aggregation guarantees.
 
         Before the run, every layer may lack as many shares as the plan allows. A realised guarantee
         is for the shares that arrived. Shares that colluders tell the server are no noise to it,
         and count as missing.
         """
-        check_delta(delta)
+        collusion = terms.collusion
 
-        def part_of(each: PlannedRound, shares: int) -> float:
+        def part_of(planned: PlannedRound, shares: int) -> float:
             if collusion is not None:
-                shares = collusion.fewest_honest(each.num_clients, shares)
-            return shares / each.num_clients
+                shares = collusion.fewest_honest(planned.num_clients, shares)
+            return shares / planned.num_clients
 
-        arrived = [
-            part_of(self.planned(each.pass_index, each.layer), each.num_clients) for each in rounds
-        ]
         part = min(part_of(each, self.fewest_shares(each)) for each in self.layers)
-        added = 0.0 if collusion is None else collusion.added_delta(self.most_rounds_per_client)
+        asked = [self.planned(each.pass_index, each.layer) for each in rounds]
+        arrived = map(part_of, asked, (each.num_clients for each in rounds))
         trusted = (
             "secure aggregation shows a server that follows the protocol the sums alone, modulo "
             f"M = {self.modulus:,}; "
         )
         honest = f"at least {part:.4%} of each cohort's shares arrive and are nobody else's to know"
 
-        def guarantee(unit: Unit, at: float, said: str) -> Guarantee:
-            epsilon = self.epsilon(unit, delta, part=at)
-            return self._central(unit, epsilon, assumptions=trusted + said, delta=delta)
+        def stated(at: float, said: str) -> Guarantee:
+            epsilon = self.epsilon(unit, terms.delta, part=at)
+            return self._central(unit, epsilon, assumptions=trusted + said, delta=terms.delta)
 
-        central = []
-        for unit in UNITS:
-            central.append(guarantee(unit, part, honest))
-            central += self._pure(unit, trusted + honest, rounds=1, part=part)
-        if arrived and (least := min(arrived)) > part:
+        found = [
+            stated(part, honest),
+            *self._pure(unit, trusted + honest, rounds=1, part=part),
+        ]
+        if (least := min(arrived, default=0.0)) > part:
             # Whether a client drops out must not depend on its data for this.
             whose = "" if collusion is None else " from clients who keep theirs to themselves"
             said = f"{least:.4%} of the shares arrived{whose}, whatever the clients hold"
-            central += [replace(guarantee(unit, least, said), realised=True) for unit in UNITS]
-        return PrivacyReport(
-            guarantees=(
-                *map(self.local_guarantee, UNITS),
-                *(replace(each, delta=each.delta + added) for each in central),
-            ),
-            anonymity=(),
-            notes=(
-                NEIGHBORS,
-                "Cohorts are disjoint and chosen without the data: maximum over layers.",
-                "A client's own share of the noise hides nothing: whoever reads one vector before "
-                "the sum reads the votes.",
-                *(() if collusion is None else (f"{collusion}.",)),
-            ),
+            found.append(replace(stated(least, said), realised=True))
+        added = terms.added_delta(self)
+        return [replace(each, delta=each.delta + added) for each in found]
+
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
+        return (
+            NEIGHBORS,
+            "Cohorts are disjoint and chosen without the data: maximum over layers.",
+            "A client's own share of the noise hides nothing: whoever reads one vector before the "
+            "sum reads the votes.",
+            *(() if terms.collusion is None else (f"{terms.collusion}.",)),
         )
 
     def fewest_shares(self, planned: PlannedRound) -> int:
@@ -226,42 +211,31 @@ class TwoServerSums(NoisySums):
         "discrete noise on counts of the same words in every layer; it has none."
     )
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
         """Return what a run by two servers guarantees: all layers are about the same clients."""
-        check_delta(delta)
         said = (
             "the two servers do not work together and follow the protocol; all "
             f"{len(self.layers)} layers are about the same uploads and compose"
         )
-        central = []
-        for unit in UNITS:
-            epsilon: float | NotApplicable = self.epsilon(unit, delta)
-            is_of_one = unit == "item" or self.max_items == 1
-            if not (is_of_one or isinstance(self.noise, DiscreteLaplace)):
-                epsilon = NotApplicable(
-                    f"no bound is proven for {self.noise.name} noise where a client's "
-                    f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
-                )
-            central.append(self._central(unit, epsilon, assumptions=said, delta=delta))
-            central += self._pure(unit, said, rounds=len(self.layers))
-        return PrivacyReport(
-            guarantees=(*map(self.local_guarantee, UNITS), *central),
-            anonymity=(),
-            notes=(
-                NEIGHBORS,
-                "One upload answers every layer: all layers that the settings allow are composed, "
-                "however many took place.",
-                "Two servers that work together read every word.",
-                *(() if collusion is None else (UNCHANGED,)),
-            ),
+        epsilon: float | NotApplicable = self.epsilon(unit, terms.delta)
+        is_of_one = unit == "item" or self.max_items == 1
+        if not (is_of_one or isinstance(self.noise, DiscreteLaplace)):
+            epsilon = NotApplicable(
+                f"no bound is proven for {self.noise.name} noise where a client's "
+                f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
+            )
+        found = self._central(unit, epsilon, assumptions=said, delta=terms.delta)
+        return [found, *self._pure(unit, said, rounds=len(self.layers))]
+
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
+        return (
+            NEIGHBORS,
+            "One upload answers every layer: all layers that the settings allow are composed, "
+            "however many took place.",
+            "Two servers that work together read every word.",
+            *(() if terms.collusion is None else (UNCHANGED,)),
         )
 
     def epsilon(self, unit: Unit, delta: float) -> float:

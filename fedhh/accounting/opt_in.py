@@ -31,14 +31,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import (
     ITEM_OF_USER,
     NEIGHBORS,
-    UNITS,
+    AnonymityGuarantee,
     Guarantee,
     NotApplicable,
-    PrivacyReport,
     Unit,
     or_infinite,
     unprotected,
@@ -46,7 +44,8 @@ from fedhh.accounting.guarantees import (
 from fedhh.accounting.layer_anonymity import claim_of_validation
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.rounds import RoundSummary
+from fedhh.accounting.rounds import PlannedRound, Rounds, RoundSummary
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
@@ -81,41 +80,33 @@ class OptInBlend(Plan):
         "list, see fedhh.accounting.dp_event.event_of_curator_counts."
     )
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
         """Return what a run guarantees in which some clients trust a curator.
 
         Each guarantee says whom it is for. The best ones are those that hold for every client,
-        whichever group it is in: locally none, as the curator reads plain words. ``delta`` is for
-        the clients who randomize; only a validation round claims k-anonymity. Colluders change
-        nothing for the clients who opted in, whose curator adds the noise by itself.
+        whichever group it is in: locally none, as the curator reads plain words. Delta is for the
+        clients who randomize; only a validation round claims k-anonymity. Colluders change nothing
+        for the clients who opted in, whose curator adds the noise by itself.
         """
-        planned = {(each.pass_index, each.layer) for each in self.local.layers}
-        asked = [each for each in rounds if (each.pass_index, each.layer) in planned]
-        local = self.local.report(
-            asked, num_clients=num_clients, delta=delta, alpha=alpha, collusion=collusion
-        )
-        opt_in = [self._opt_in(unit) for unit in UNITS]
-        others = [_of_others(each) for each in local.guarantees]
-        everybody = [_of_all(each, local.before_run(each.unit)) for each in opt_in]
-        validation = claim_of_validation(self.local, alpha=alpha)
-        return PrivacyReport(
-            guarantees=(*map(self.local_guarantee, UNITS), *opt_in, *others, *everybody),
-            anonymity=() if validation is None else (validation,),
-            notes=(
-                NEIGHBORS,
-                "Who opted in does not depend on the data, and no client is in two groups: what "
-                "holds for both groups holds for every client.",
-                "Clients who opted in trust the curator; all others trust nobody.",
-                *local.notes[1:],
-            ),
+        opt_in = self._opt_in(unit)
+        others = self.local.guarantees(unit, terms, self._of_others(rounds))
+        before = next(each for each in others if each.best and not each.realised)
+        local = self.local.local_guarantee(unit)
+        return [opt_in, *map(_of_others, (local, *others)), _of_all(opt_in, before)]
+
+    def anonymity(self, terms: PrivacyTerms, rounds: Rounds) -> Sequence[AnonymityGuarantee]:
+        validation = claim_of_validation(self.local, alpha=terms.alpha)
+        return () if validation is None else (validation,)
+
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
+        return (
+            NEIGHBORS,
+            "Who opted in does not depend on the data, and no client is in two groups: what holds "
+            "for both groups holds for every client.",
+            "Clients who opted in trust the curator; all others trust nobody.",
+            *self.local.notes(terms, self._of_others(rounds), central)[1:],
         )
 
     def local_guarantee(self, unit: Unit) -> Guarantee:
@@ -135,9 +126,15 @@ class OptInBlend(Plan):
 
     @property
     def _curators_cohort(self) -> int:
-        others = {(each.pass_index, each.layer) for each in self.local.layers}
-        own = (each for each in self.layers if (each.pass_index, each.layer) not in others)
+        own = (each for each in self.layers if not self._is_of_others(each))
         return min(each.fewest_clients for each in own)
+
+    def _is_of_others(self, asked: PlannedRound | RoundSummary | AnyQuestion) -> bool:
+        planned = {(each.pass_index, each.layer) for each in self.local.layers}
+        return (asked.pass_index, asked.layer) in planned
+
+    def _of_others(self, rounds: Rounds) -> list[RoundSummary]:
+        return [each for each in rounds if self._is_of_others(each)]
 
     def _opt_in(self, unit: Unit) -> Guarantee:
         assumptions = "for clients who opted in; each is in one of the curator's two layers"
@@ -152,9 +149,6 @@ class OptInBlend(Plan):
             smallest_cohort=self._curators_cohort,
         )
 
-    def honest_part(self, collusion: Collusion) -> Self:
-        return collusion.honest_part(self)
-
     def accepting(self, fewest: Callable[[int], int]) -> Self:
         """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
         return replace(super().accepting(fewest), local=self.local.accepting(fewest))
@@ -162,8 +156,7 @@ class OptInBlend(Plan):
     def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no more than its group's plan states."""
         super().check_question(question)
-        asked = (question.pass_index, question.layer)
-        if asked in {(each.pass_index, each.layer) for each in self.local.layers}:
+        if self._is_of_others(question):
             self.local.check_report(question)
 
 

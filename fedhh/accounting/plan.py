@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from fedhh.accounting.bounds.composition import QUICK, Precision
-from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import (
+    NEIGHBORS,
     NO_RANDOMIZER,
     UNITS,
+    AnonymityGuarantee,
     Guarantee,
     PrivacyReport,
     Unit,
@@ -21,7 +21,7 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.rounds import (
     PlannedRound,
-    RoundSummary,
+    Rounds,
     check_epochs,
     epoch_of,
     stated_by,
@@ -30,14 +30,12 @@ from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, require_choice, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
-    from fedhh.accounting.collusion import Collusion
+    from fedhh.accounting.terms import PrivacyTerms
     from fedhh.questions.question import AnyQuestion
 
 Participation = Literal["one-round", "every-round", "epochs"]
 """In which rounds a client answers: in that of its cohort, in all, or in one of each epoch."""
 
-ANY_ALPHA = 0.95
-"""Of approximate k-anonymity, where nothing of it is asked for."""
 _ROUNDING = 1e-9
 """Relative rounding of epsilons that follow from probabilities."""
 
@@ -89,74 +87,68 @@ class Plan:
     without_event: ClassVar[str] = "a mechanism of its own; it has none."
     """What its results are that dp-accounting has no event for."""
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
+    def report(self, terms: PrivacyTerms, rounds: Rounds = ()) -> PrivacyReport:
         """Return what a run guarantees: before it, and for the rounds that took place.
 
         Args:
+            terms: What guarantees are stated for.
             rounds: That took place; none before the run.
-            num_clients: Clients of the population.
-            delta: Of the central guarantees, from 1e-14 to 0.1.
-            alpha: Of approximate k-anonymity: the least probability that a rare value does not
-                surface, in (0, 1).
-            collusion: Clients who tell the reader what they sent; central guarantees are then for
-                the others, and their delta is ``delta`` and `Collusion.added_delta`.
 
         Raises:
-            InputError: The plan's class has no such method, or a value is out of range.
+            InputError: The plan's class states no guarantees, or a value is out of range.
+        """
+        central = [each for unit in UNITS for each in self.guarantees(unit, terms, rounds)]
+        central.sort(key=lambda each: each.realised)
+        return PrivacyReport(
+            guarantees=(*map(self.local_guarantee, UNITS), *central),
+            anonymity=tuple(self.anonymity(terms, rounds)),
+            notes=tuple(self.notes(terms, rounds, central)),
+        )
+
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
+        """Return what is guaranteed of a unit besides `local_guarantee`, the best of all marked.
+
+        Args:
+            unit: "item" or "user".
+            terms: What guarantees are stated for.
+            rounds: That took place; what they realise, too, is then stated.
         """
         raise InputError(
             f"Expected a plan that states what it guarantees, got {type(self).__name__}; give it a "
-            "method report."
+            "method guarantees."
         )
 
-    def honest_part(self, collusion: Collusion) -> Self:
-        """Return the plan whose rounds accept as few answers as honest clients may give.
+    def anonymity(self, terms: PrivacyTerms, rounds: Rounds) -> Sequence[AnonymityGuarantee]:
+        """Return what is claimed of approximate k-anonymity."""
+        return ()
 
-        What it guarantees is what remains under collusion, but for `Collusion.added_delta`.
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
+        """Return what has to be known about the guarantees, in a line each.
 
-        Raises:
-            InputError: Central guarantees are none of amplification.
+        Args:
+            terms: What they are stated for.
+            rounds: That took place.
+            central: `guarantees` of both units.
         """
-        raise InputError(
-            f"Expected honest_share=1 for {type(self).__name__}: its central guarantee is not one "
-            "of amplification."
-        )
+        return (NEIGHBORS,)
 
     def local_guarantee(self, unit: Unit) -> Guarantee:
         """Return what holds against the server, over all rounds of a client."""
         return unprotected(unit, self.smallest_cohort)
 
-    def central_guarantee(
-        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
-    ) -> Guarantee:
-        """Return the best guarantee of a unit before the run against readers of the results.
-
-        Args:
-            unit: "item" or "user".
-            num_clients: Clients of the population.
-            delta: Of the guarantee, from 1e-14 to 0.1.
-            precision: Of what is composed from local reports; a report's guarantees are `QUICK`.
-        """
+    def before_run(self, unit: Unit, terms: PrivacyTerms) -> Guarantee:
+        """Return the best guarantee of a unit before the run against readers of the results."""
         require_choice(UNITS, unit=unit)
-        check_delta(delta)
-        return self.report(num_clients=num_clients, delta=delta, alpha=ANY_ALPHA).before_run(unit)
+        stated = tuple(self.guarantees(unit, terms))
+        return PrivacyReport(guarantees=stated, anonymity=(), notes=()).before_run(unit)
 
-    def central_epsilon(
-        self, unit: Unit, *, num_clients: int, delta: float, precision: Precision = QUICK
-    ) -> float:
-        """Return the epsilon of `central_guarantee`, infinite where there is none at this delta."""
-        found = self.central_guarantee(
-            unit, num_clients=num_clients, delta=delta, precision=precision
-        )
-        return or_infinite(found.epsilon) if found.delta <= delta else math.inf
+    def central_epsilon(self, unit: Unit, terms: PrivacyTerms) -> float:
+        """Return the epsilon of `before_run`, infinite where there is none at this delta."""
+        found = self.before_run(unit, terms)
+        fits = found.delta <= terms.delta + terms.added_delta(self)
+        return or_infinite(found.epsilon) if fits else math.inf
 
     @property
     def why_nothing(self) -> str:

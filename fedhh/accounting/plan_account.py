@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedhh.accounting.collusion import EXCESS_SHARE, Collusion
 from fedhh.accounting.guarantees import (
     UNITS,
     NotApplicable,
@@ -17,8 +16,8 @@ from fedhh.accounting.guarantees import (
     or_infinite,
 )
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.plan import ANY_ALPHA, Plan
-from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan
+from fedhh.accounting.plan import Plan
+from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan, terms_with
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec, oracle_names
 from fedhh.settings import LARGEST_COUNT
@@ -260,42 +259,30 @@ def account_plan(
     if (local_epsilon is None) == (clients is None):
         got = "neither" if clients is None else "both"
         raise InputError(f"Expected either local_epsilon or clients, got {got}.")
-    if not 0 < honest_share <= 1:
-        raise InputError(f"Expected 0 < honest_share <= 1, got honest_share={honest_share!r}.")
-    left = delta if honest_share == 1 else (1 - EXCESS_SHARE) * delta
-
-    def collusion(plan: Plan, clients: int) -> Collusion | None:
-        if honest_share == 1:
-            return None
-        excess = EXCESS_SHARE * delta / plan.most_rounds_per_client
-        return Collusion.of_share(honest_share, num_clients=clients, excess_chance=excess)
-
-    def honest_at(clients: int, local_epsilon: float) -> Plan:
-        plan = plan_at(clients, local_epsilon)
-        told = collusion(plan, clients)
-        return plan if told is None else plan.honest_part(told)
-
-    target: dict[str, Any] = {"unit": unit, "epsilon": central_epsilon, "delta": left}
+    target: dict[str, Any] = {
+        "unit": unit,
+        "epsilon": central_epsilon,
+        "delta": delta,
+        "honest_share": honest_share,
+    }
     found: int | float | NotApplicable
     if clients is None:
         assert local_epsilon is not None
         at = local_epsilon
-        found = clients_of_plan(lambda number: honest_at(number, at), **target, start=_START)
+        found = clients_of_plan(lambda number: plan_at(number, at), **target, start=_START)
         if isinstance(found, NotApplicable):
             return found
         clients = found
     else:
         number = clients
         found = local_epsilon_of_plan(
-            lambda epsilon: honest_at(number, epsilon), **target, num_clients=number
+            lambda epsilon: plan_at(number, epsilon), **target, num_clients=number
         )
         if isinstance(found, NotApplicable):
             return found
         local_epsilon = found
     plan = plan_at(clients, local_epsilon)
-    report = plan.report(
-        num_clients=clients, delta=left, alpha=ANY_ALPHA, collusion=collusion(plan, clients)
-    )
+    report = plan.report(terms_with(plan, honest_share, num_clients=clients, delta=delta))
     return FoundPlan(
         title=plan_at.title if isinstance(plan_at, LayeredPlan) else title,
         unit=unit,

@@ -8,11 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from fedhh.accounting.bounds.composition import COARSE, QUICK, Precision
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
+from fedhh.accounting.collusion import honest_part_of
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.validation import (
     SMALLEST_EPSILON,
     InputError,
@@ -55,6 +58,7 @@ def local_epsilon_of_plan(
     unit: Unit,
     epsilon: float,
     delta: float,
+    honest_share: float = 1.0,
 ) -> float | NotApplicable:
     """Return a setting's local epsilon with which a plan has a central guarantee before the run.
 
@@ -68,24 +72,26 @@ def local_epsilon_of_plan(
         unit: "item" or "user".
         epsilon: The target, above 0.
         delta: Of the guarantee, from 1e-14 to 0.1.
+        honest_share: Of the clients; the others tell the reader their reports.
 
     Returns:
         The local epsilon; NotApplicable if none meets the target.
     """
     require_choice(UNITS, unit=unit)
     require_positive(epsilon=epsilon)
-    check_delta(delta)
+    plan = plan_at(1.0).who_randomize
+    terms = terms_with(plan, honest_share, num_clients=num_clients, delta=delta)
 
     def search_with(precision: Precision, target: float, tolerance: float) -> _LocalEpsilonSearch:
+        asked = replace(terms, precision=precision)
         return _LocalEpsilonSearch(
             target=target,
             tolerance=tolerance,
-            central=lambda local: plan_at(local).who_randomize.central_epsilon(
-                unit, num_clients=num_clients, delta=delta, precision=precision
-            ),
+            central=lambda local: plan_at(local).who_randomize.central_epsilon(unit, asked),
         )
 
-    plan = plan_at(1.0).who_randomize
+    if terms.collusion is not None:
+        plan = terms.collusion.honest_part(plan)
     share = plan.local_epsilon
     if math.isinf(share):
         return NotApplicable("without a randomizer every central epsilon is inf")
@@ -124,7 +130,13 @@ def local_epsilon_of_plan(
 
 
 def clients_of_plan(
-    plan_at: Callable[[int], Plan], *, unit: Unit, epsilon: float, delta: float, start: int = 1
+    plan_at: Callable[[int], Plan],
+    *,
+    unit: Unit,
+    epsilon: float,
+    delta: float,
+    honest_share: float = 1.0,
+    start: int = 1,
 ) -> int | NotApplicable:
     """Return the fewest clients with which a plan has a central guarantee before the run.
 
@@ -137,6 +149,7 @@ def clients_of_plan(
         unit: "item" or "user".
         epsilon: The target, above 0.
         delta: Of the guarantee, from 1e-14 to 0.1.
+        honest_share: Of the clients; the others tell the reader their reports.
         start: A guess.
 
     Returns:
@@ -156,7 +169,8 @@ def clients_of_plan(
                 if clients == MOST_CLIENTS:
                     raise
                 return math.inf
-            known[clients] = plan.central_epsilon(unit, num_clients=clients, delta=delta)
+            terms = terms_with(plan, honest_share, num_clients=clients, delta=delta)
+            known[clients] = plan.central_epsilon(unit, terms)
         return known[clients]
 
     # The most clients that are known to miss the target, and the fewest that meet it.
@@ -184,6 +198,12 @@ def clients_of_plan(
             guess = (few + enough) // 2
         clients = min(max(guess, 1), MOST_CLIENTS)
     return enough
+
+
+def terms_with(plan: Plan, honest_share: float, *, num_clients: int, delta: float) -> PrivacyTerms:
+    """Return terms under which all but an honest share of the clients collude, at delta in all."""
+    colluders = num_clients - honest_part_of(num_clients, honest_share)
+    return PrivacyTerms.within(plan, num_clients=num_clients, delta=delta, colluders=colluders)
 
 
 class _LocalEpsilonSearch:

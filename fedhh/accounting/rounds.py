@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -154,6 +155,10 @@ class Decision:
 @dataclass(frozen=True, kw_only=True)
 class RoundSummary(Decision, RoundSizes):
     """What the server knows after a round: its sizes, and what it decided."""
+
+
+Rounds = Sequence[RoundSummary]
+"""Rounds that took place."""
 
 
 def stated_by(question: AnyQuestion, name: str) -> float | None:

@@ -21,21 +21,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.accounting.collusion import Collusion
 from fedhh.accounting.guarantees import (
     ITEM_OF_USER,
     NEIGHBORS,
-    UNITS,
     Guarantee,
     NotApplicable,
-    PrivacyReport,
     Unit,
     unprotected,
 )
 from fedhh.accounting.plan import Participation, Plan
-from fedhh.accounting.rounds import RoundSummary
+from fedhh.accounting.rounds import Rounds
 from fedhh.accounting.sampled_votes import Floats, SampledVotes
 from fedhh.accounting.sources import SAMPLED_VOTES
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import compose
@@ -75,16 +73,8 @@ class SampledThreshold(Plan):
     trusted: ClassVar[str] = "the server, which reads their words"
     without_event: ClassVar[str] = "sampling with a threshold and without noise; it has none."
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
-        """Return what a run of TrieHH guarantees: central and of a user, nothing local.
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
+        """Return what TrieHH guarantees: central and of a user, nothing local.
 
         A sampled client that does not answer is as one that abstains. Given who would answer in
         each round, which must not depend on the data, a round is that of all clients on data in
@@ -94,22 +84,21 @@ class SampledThreshold(Plan):
 
         Sampled clients know that they were: under collusion nothing is proven.
         """
-        colludes = collusion is not None and collusion.colluders > 0
-        epsilon = NotApplicable(_TOLD) if colludes else self._epsilon(num_clients, delta)
-        unproven = isinstance(epsilon, NotApplicable)
-        local = [self.local_guarantee(unit) for unit in UNITS]
-        nothing = [replace(each, trust="central") for each in local] if unproven else []
-        central = [self._central(unit, epsilon, delta=delta, best=not unproven) for unit in UNITS]
-        return PrivacyReport(
-            guarantees=(*local, *nothing, *central),
-            anonymity=(),
-            notes=(
-                NEIGHBORS,
-                "Votes are not randomized: the server, or a secure sum in its place, is trusted.",
-                "Numbers of votes are exact, and no guarantee covers their publication: the "
-                "columns estimate and variance are for evaluation.",
-                *((f"{collusion}.",) if colludes else ()),
-            ),
+        epsilon = NotApplicable(_TOLD) if _is_told(terms) else self._epsilon(terms)
+        central = self._central(unit, epsilon, delta=terms.delta)
+        if central.best:
+            return [central]
+        return [replace(self.local_guarantee(unit), trust="central"), central]
+
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
+        return (
+            NEIGHBORS,
+            "Votes are not randomized: the server, or a secure sum in its place, is trusted.",
+            "Numbers of votes are exact, and no guarantee covers their publication: the columns "
+            "estimate and variance are for evaluation.",
+            *((f"{terms.collusion}.",) if _is_told(terms) else ()),
         )
 
     @property
@@ -119,26 +108,24 @@ class SampledThreshold(Plan):
     def local_guarantee(self, unit: Unit) -> Guarantee:
         return unprotected(unit, self.fewest_answers)
 
-    def _epsilon(self, num_clients: int, delta: float) -> float | NotApplicable:
+    def _epsilon(self, terms: PrivacyTerms) -> float | NotApplicable:
         rounds = len(self.layers)
         epsilon = triehh_epsilon(
-            num_clients=num_clients,
+            num_clients=terms.num_clients,
             sample_size=self.sample_size,
             threshold=self.threshold,
             num_rounds=rounds,
-            delta=delta,
+            delta=terms.delta,
         )
         if epsilon < math.inf:
             return epsilon
         return NotApplicable(
-            f"no epsilon is proven at delta={delta:g} for sample_size={self.sample_size:,} of "
-            f"num_clients={num_clients:,}, threshold={self.threshold} and num_rounds={rounds}; "
-            "raise delta or the population, or let triehh_parameters choose"
+            f"no epsilon is proven at delta={terms.delta:g} for sample_size={self.sample_size:,} "
+            f"of num_clients={terms.num_clients:,}, threshold={self.threshold} and "
+            f"num_rounds={rounds}; raise delta or the population, or let triehh_parameters choose"
         )
 
-    def _central(
-        self, unit: Unit, epsilon: float | NotApplicable, *, delta: float, best: bool
-    ) -> Guarantee:
+    def _central(self, unit: Unit, epsilon: float | NotApplicable, *, delta: float) -> Guarantee:
         answers = "every sampled client answers"
         if self.may_miss_answers:
             answers = (
@@ -160,8 +147,12 @@ class SampledThreshold(Plan):
             theorem=SAMPLED_VOTES,
             assumptions=assumptions,
             smallest_cohort=self.fewest_answers,
-            best=best,
+            best=not isinstance(epsilon, NotApplicable),
         )
+
+
+def _is_told(terms: PrivacyTerms) -> bool:
+    return terms.collusion is not None and terms.collusion.colluders > 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,20 +44,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedhh.accounting.collusion import UNCHANGED, Collusion
+from fedhh.accounting.collusion import UNCHANGED
 from fedhh.accounting.guarantees import (
     ITEM_OF_USER,
     NEIGHBORS,
-    UNITS,
     AnonymityGuarantee,
     Guarantee,
     NotApplicable,
-    PrivacyReport,
     Unit,
     unprotected,
 )
 from fedhh.accounting.plan import Plan
-from fedhh.accounting.rounds import RoundSummary
+from fedhh.accounting.rounds import Rounds
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import require_inside
 
@@ -86,21 +85,35 @@ class TrustedAggregatorPlan(Plan, ABC):
     epsilon: float
     delta: float
 
-    def report(
-        self,
-        rounds: Sequence[RoundSummary] = (),
-        *,
-        num_clients: int,
-        delta: float,
-        alpha: float,
-        collusion: Collusion | None = None,
-    ) -> PrivacyReport:
-        """Return what a run guarantees, all before it, at the plan's own delta.
+    def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
+        """Return what a run guarantees before it, at the plan's own delta, whoever colludes."""
+        found = self.epsilon if unit == "user" else self.item_epsilon
+        assumptions = f"a client contributes at most {self.max_items:,} distinct words to a round"
+        if unit == "item" and self.item_epsilon == self.epsilon:
+            assumptions += ITEM_OF_USER
+        epsilon: float | NotApplicable = found
+        if found == math.inf:
+            epsilon = NotApplicable(
+                f"no epsilon is proven at delta={self.delta:g} for this sample and threshold; "
+                'raise delta or the threshold, or let both be "auto"'
+            )
+        return [
+            Guarantee(
+                unit=unit,
+                trust="central",
+                method=self.method,
+                epsilon=epsilon,
+                delta=self.delta,
+                theorem=self.theorem,
+                assumptions=assumptions,
+                smallest_cohort=self.smallest_cohort,
+                best=True,
+            )
+        ]
 
-        A word's chance of being published is known for every number of contributors, so approximate
-        k-anonymity is claimed at any ``alpha``. Colluders change nothing.
-        """
-        require_inside(0, 1, alpha=alpha)
+    def notes(
+        self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
+    ) -> Sequence[str]:
         notes = [
             NEIGHBORS,
             "Words are sent in clear: clients trust the aggregator, and every word of every client "
@@ -110,13 +123,7 @@ class TrustedAggregatorPlan(Plan, ABC):
         ]
         if len(self.layers) > 1:
             notes.append(f"The guarantee is for all {len(self.layers)} rounds together.")
-        if collusion is not None:
-            notes.append(UNCHANGED)
-        return PrivacyReport(
-            guarantees=(*map(self.local_guarantee, UNITS), *map(self._central, UNITS)),
-            anonymity=(self._anonymity(alpha),),
-            notes=tuple(notes),
-        )
+        return notes if terms.collusion is None else [*notes, UNCHANGED]
 
     @property
     def why_nothing(self) -> str:
@@ -128,41 +135,20 @@ class TrustedAggregatorPlan(Plan, ABC):
     def local_guarantee(self, unit: Unit) -> Guarantee:
         return unprotected(unit, self.smallest_cohort, assumptions="words are read as they are")
 
-    def _central(self, unit: Unit) -> Guarantee:
-        found = self.epsilon if unit == "user" else self.item_epsilon
-        assumptions = f"a client contributes at most {self.max_items:,} distinct words to a round"
-        if unit == "item" and self.item_epsilon == self.epsilon:
-            assumptions += ITEM_OF_USER
-        epsilon: float | NotApplicable = found
-        if found == math.inf:
-            epsilon = NotApplicable(
-                f"no epsilon is proven at delta={self.delta:g} for this sample and threshold; "
-                'raise delta or the threshold, or let both be "auto"'
-            )
-        return Guarantee(
-            unit=unit,
-            trust="central",
-            method=self.method,
-            epsilon=epsilon,
-            delta=self.delta,
-            theorem=self.theorem,
-            assumptions=assumptions,
-            smallest_cohort=self.smallest_cohort,
-            best=True,
-        )
-
-    def _anonymity(self, alpha: float) -> AnonymityGuarantee:
+    def anonymity(self, terms: PrivacyTerms, rounds: Rounds) -> Sequence[AnonymityGuarantee]:
         """Return the largest k whose contributors are published with chance at most 1 - alpha."""
-        k = self.contributors_for((1 - alpha) * (1 + _ROUNDING)) - 1
-        return AnonymityGuarantee(
-            k=k,
-            alpha=alpha,
-            variant="tight",
-            probability=self.release_chance(k),
-            theorem="the aggregator's noise or sample alone (fedhh.accounting)",
-            assumptions="by design, for every word published, whatever other words are held",
-            smallest_cohort=self.smallest_cohort,
-        )
+        k = self.contributors_for((1 - terms.alpha) * (1 + _ROUNDING)) - 1
+        return [
+            AnonymityGuarantee(
+                k=k,
+                alpha=terms.alpha,
+                variant="tight",
+                probability=self.release_chance(k),
+                theorem="the aggregator's noise or sample alone (fedhh.accounting)",
+                assumptions="by design, for every word published, whatever other words are held",
+                smallest_cohort=self.smallest_cohort,
+            )
+        ]
 
     @property
     def item_epsilon(self) -> float:

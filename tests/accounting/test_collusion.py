@@ -24,6 +24,7 @@ from fedhh.accounting.guarantees import or_infinite
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import SampledThreshold
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.server.blender import Blender
 from fedhh.validation import InputError
 from tests.accounting.brute_force import hockey_stick
@@ -142,7 +143,10 @@ def settled(protocol, num_clients: int):
 
 def report_of(plan: Plan, collusion: Collusion, layers=()):
     return plan.report(
-        layers, num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.95
+        PrivacyTerms(
+            num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.95
+        ),
+        layers,
     )
 
 
@@ -162,13 +166,13 @@ def test_a_plan_claims_what_that_of_the_honest_clients_does(oracle):
     assert 700 < honest < 800
     smaller = LayeredPlan(layers=3, max_items=1, oracle=oracle, domain_size=50)(3 * honest, 3.0)
     found = report_of(plan, collusion)
-    same = smaller.report(num_clients=3 * honest, delta=DELTA, alpha=0.95)
+    same = smaller.report(PrivacyTerms(num_clients=3 * honest, delta=DELTA, alpha=0.95))
     assert numbers(found, trust="central") == [
         (unit, method, epsilon, DELTA + 1e-10)
         for unit, method, epsilon, _ in numbers(same, trust="central")
     ]
     # Nothing local changes.
-    alone = plan.report(num_clients=3_000, delta=DELTA, alpha=0.95)
+    alone = plan.report(PrivacyTerms(num_clients=3_000, delta=DELTA, alpha=0.95))
     assert numbers(found, trust="local") == numbers(alone, trust="local")
     assert found.before_run("item").epsilon > alone.before_run("item").epsilon
     assert "600 of 3,000 clients" in found.notes[-1]
@@ -243,7 +247,7 @@ def test_shares_that_colluders_tell_count_as_missing(noise):
 def test_a_curators_own_noise_does_not_rest_on_clients():
     plan = settled(fedhh.TeeHistogram(central_epsilon=1.0), 1_000).plan
     found = report_of(plan, Collusion(colluders=900, num_clients=1_000))
-    alone = plan.report(num_clients=1_000, delta=DELTA, alpha=0.95)
+    alone = plan.report(PrivacyTerms(num_clients=1_000, delta=DELTA, alpha=0.95))
     assert found.guarantees == alone.guarantees
     assert "change no guarantee" in found.notes[-1]
 
@@ -258,7 +262,7 @@ def test_servers_own_noise_does_not_rest_on_clients():
     ):
         plan = settled(protocol, 1_000).plan
         found = report_of(plan, collusion)
-        alone = plan.report(num_clients=1_000, delta=DELTA, alpha=0.95)
+        alone = plan.report(PrivacyTerms(num_clients=1_000, delta=DELTA, alpha=0.95))
         assert found.guarantees == alone.guarantees
         assert "change no guarantee" in found.notes[-1]
 
@@ -268,10 +272,10 @@ def test_a_sample_that_colluders_know_has_no_guarantee():
         PlannedRound(pass_index=0, layer=1, num_clients=2_000, smallest_domain=3, largest_domain=9),
     )
     plan = SampledThreshold(layers=rounds, sample_size=100, threshold=10)
-    alone = plan.report(num_clients=2_000, delta=1e-3, alpha=0.95)
+    alone = plan.report(PrivacyTerms(num_clients=2_000, delta=1e-3, alpha=0.95))
     assert alone.before_run("item").epsilon < math.inf
     told = Collusion(colluders=7, num_clients=2_000)
-    found = plan.report(num_clients=2_000, collusion=told, delta=1e-3, alpha=0.95)
+    found = plan.report(PrivacyTerms(num_clients=2_000, collusion=told, delta=1e-3, alpha=0.95))
     for unit in ("item", "user"):
         assert found.before_run(unit).epsilon == math.inf
 
@@ -300,7 +304,7 @@ def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
     protocol = settled(Blender(opt_in_share=0.2, delta=1e-6, length=4), 20_000)
     collusion = Collusion(colluders=5_000, num_clients=20_000)
     found = report_of(protocol.plan, collusion)
-    alone = protocol.plan.report(num_clients=20_000, delta=DELTA, alpha=0.95)
+    alone = protocol.plan.report(PrivacyTerms(num_clients=20_000, delta=DELTA, alpha=0.95))
 
     def methods(report):
         return {(each.unit, each.trust, each.method): each for each in report.guarantees}
@@ -316,7 +320,7 @@ def test_only_those_who_randomize_need_others_where_some_trust_a_curator():
 def test_every_protocol_s_plan_knows_what_colluders_leave(name):
     plan = SETTLED[name].settle(num_clients=3_000, seed=0).plan
     collusion = Collusion(colluders=300, num_clients=3_000)
-    alone = plan.report(num_clients=3_000, delta=DELTA, alpha=0.95)
+    alone = plan.report(PrivacyTerms(num_clients=3_000, delta=DELTA, alpha=0.95))
     found = report_of(plan, collusion)
     for unit in ("item", "user"):
         assert found.best(unit, "local").epsilon == alone.best(unit, "local").epsilon

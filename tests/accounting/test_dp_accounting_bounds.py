@@ -19,6 +19,7 @@ from fedhh.accounting import (
     user_level,
 )
 from fedhh.accounting.bounds.composition import FINE, QUICK, Precision, optimal_composition
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
@@ -186,7 +187,7 @@ def is_not_refuted(config: Config, composed: list[float]) -> None:
     """Hold all that the account of a configuration's plan composes against the bounds."""
     clients = config.population.clients
     plan = settle(config, clients)[1].plan
-    report = plan.report(num_clients=clients, delta=config.privacy.delta, alpha=0.5)
+    report = plan.report(PrivacyTerms(num_clients=clients, delta=config.privacy.delta, alpha=0.5))
     slots = {each.epsilon for each in report.guarantees if each.method.endswith("slots")}
     assert slots <= {*composed}
 
@@ -222,7 +223,7 @@ MANY = {"clients_per_layer": 500, "max_items": 3, "local_epsilon": 6.0}
 )  # fmt: skip
 def test_what_a_plan_composes_is_not_refuted(protocol, compositions, composed):
     plan = protocol.settle(num_clients=4_000, seed=0).plan
-    plan.report(num_clients=4_000, delta=1e-6, alpha=0.5)
+    plan.report(PrivacyTerms(num_clients=4_000, delta=1e-6, alpha=0.5))
     assert len({*composed}) == compositions
 
 

@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.oracles import OracleSpec, make_oracle
 from tests.thinned import thinned
 
@@ -39,7 +40,7 @@ def plan(sizes, *, num_apart=1, oracle="grr", epsilon=1.0, domains=None, max_ite
 
 
 def claims(of_plan, records=()):
-    report = of_plan.report(records, num_clients=10**6, delta=DELTA, alpha=0.5)
+    report = of_plan.report(PrivacyTerms(num_clients=10**6, delta=DELTA, alpha=0.5), records)
     return [each for each in report.guarantees if each.trust == "central"]
 
 
@@ -68,7 +69,7 @@ def test_the_maximum_over_both_groups_is_never_below_the_truth(sizes, num_apart)
     for each in claims(ours):
         assert exact_delta(ours, each.epsilon) <= DELTA, each.method
     # And the exact curve is not far: at a quarter of the best claim, delta is exceeded.
-    best = ours.central_guarantee("item", num_clients=10**6, delta=DELTA)
+    best = ours.before_run("item", PrivacyTerms(num_clients=10**6, delta=DELTA))
     assert exact_delta(ours, best.epsilon / 4) > DELTA
 
 
@@ -103,8 +104,8 @@ def test_each_bound_is_the_larger_one_of_the_two_groups_own_accounts(oracle, max
         check_worst(whole, apart, others)
         assert {each.smallest_cohort for each in whole} == {min(sizes)}
         for each in whole:
-            best = plan(sizes, domains=domains, **settings).central_guarantee(
-                each.unit, num_clients=10**6, delta=DELTA
+            best = plan(sizes, domains=domains, **settings).before_run(
+                each.unit, PrivacyTerms(num_clients=10**6, delta=DELTA)
             )
             assert best == each
 
@@ -113,7 +114,7 @@ def test_few_clients_apart_no_longer_set_the_epsilon_of_all():
     small, large = plan((1_000, 9_000, 9_000)), plan((9_000, 9_000, 9_000))
     apart_too = replace(small, num_apart=0)
     one, other, before = (
-        each.central_guarantee("item", num_clients=10**6, delta=DELTA).epsilon
+        each.before_run("item", PrivacyTerms(num_clients=10**6, delta=DELTA)).epsilon
         for each in (small, large, apart_too)
     )
     # A round of 1,000 once, or two rounds of 9,000: not three of 1,000.
@@ -123,11 +124,11 @@ def test_few_clients_apart_no_longer_set_the_epsilon_of_all():
 
 def test_a_group_too_small_for_amplification_has_its_local_epsilon():
     tiny = plan((1, 9_000, 9_000), epsilon=2.0)
-    best = tiny.central_guarantee("item", num_clients=10**6, delta=DELTA)
+    best = tiny.before_run("item", PrivacyTerms(num_clients=10**6, delta=DELTA))
     assert best.epsilon == 2.0
     assert "no amplification" in best.assumptions
     nothing = plan((1, 1, 1), epsilon=2.0)
-    best = nothing.central_guarantee("item", num_clients=10**6, delta=DELTA)
+    best = nothing.before_run("item", PrivacyTerms(num_clients=10**6, delta=DELTA))
     assert best.epsilon == 4.0
 
 

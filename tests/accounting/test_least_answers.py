@@ -17,6 +17,7 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sampled_threshold import SampledThreshold
 from fedhh.accounting.sampled_votes import SampledVotes
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.devices import Devices
 from fedhh.oracles import OracleSpec
 from tests.accounting.heard import heard
@@ -57,7 +58,7 @@ def records(plan, *answers: int):
 
 
 def report_of(plan, layers=(), delta: float = DELTA):
-    return plan.report(layers, num_clients=100_000, delta=delta, alpha=0.95)
+    return plan.report(PrivacyTerms(num_clients=100_000, delta=delta, alpha=0.95), layers)
 
 
 def central(report, *, realised: bool):
@@ -78,11 +79,11 @@ def test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers(oracle):
     )
     for unit in ("item", "user"):
         found, same = (
-            each.central_guarantee(unit, num_clients=100_000, delta=DELTA)
+            each.before_run(unit, PrivacyTerms(num_clients=100_000, delta=DELTA))
             for each in (accepting, smaller)
         )
         assert (found.epsilon, found.smallest_cohort) == (same.epsilon, 2_000)
-        whole = plan.central_guarantee(unit, num_clients=100_000, delta=DELTA)
+        whole = plan.before_run(unit, PrivacyTerms(num_clients=100_000, delta=DELTA))
         assert found.epsilon > whole.epsilon
 
 
@@ -121,7 +122,7 @@ def test_fewer_answers_than_the_plan_accepts_leave_no_amplification_before_the_r
 
 def test_without_a_least_number_next_to_nothing_is_amplified_before_the_run():
     accepting = plan_of(3_000, 5_000).accepting(Devices().fewest_answers)
-    before = accepting.central_guarantee("user", num_clients=100_000, delta=DELTA)
+    before = accepting.before_run("user", PrivacyTerms(num_clients=100_000, delta=DELTA))
     assert before.smallest_cohort == 2
     assert before.epsilon == pytest.approx(8.0, rel=1e-6)
 
@@ -173,11 +174,8 @@ def test_colluders_are_taken_from_the_answers_that_came_where_rounds_share_clien
     accepting = plan.accepting(lambda _: 2_000)
     told = Collusion(colluders=600, num_clients=100_000, cohorts_by="server")
     report = accepting.report(
+        PrivacyTerms(num_clients=100_000, delta=DELTA, alpha=0.95, collusion=told),
         records(plan, 2_500, 2_500, 2_600, 2_500),
-        num_clients=100_000,
-        delta=DELTA,
-        alpha=0.95,
-        collusion=told,
     )
     honest = 2_200 if how is EPOCHS else 1_900
     assert central(report, realised=True) == of_fewest(honest, items=1, **how)

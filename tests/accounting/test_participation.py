@@ -10,6 +10,7 @@ from fedhh import LdpTrieHH
 from fedhh.accounting import Clones2023, Collusion
 from fedhh.accounting.amplification import SECRET_COHORTS
 from fedhh.accounting.bounds.composition import QUICK, Use, composed_epsilon
+from fedhh.accounting.terms import PrivacyTerms
 
 NUM_CLIENTS, DELTA = 300_000, 1e-10
 TRIE = LdpTrieHH(depth=8, passes=1, max_items=1, local_epsilon=6.0, false_discovery_rate=0.05)
@@ -22,7 +23,7 @@ def plan_of(protocol, num_clients=NUM_CLIENTS):
 
 def before_run(protocol, unit="user", num_clients=NUM_CLIENTS):
     plan = plan_of(protocol, num_clients)
-    return plan.central_guarantee(unit, num_clients=num_clients, delta=DELTA)
+    return plan.before_run(unit, PrivacyTerms(num_clients=num_clients, delta=DELTA))
 
 
 @pytest.mark.parametrize(("epochs", "user"), [(1, 0.29), (5, 0.67)])
@@ -54,7 +55,9 @@ def test_whoever_may_know_the_cohorts_is_told_of_the_smallest():
 
 
 def test_who_links_a_devices_messages_has_all_local_epsilons():
-    report = plan_of(replace(EPOCHS, epochs=5)).report(num_clients=0, delta=DELTA, alpha=0.5)
+    report = plan_of(replace(EPOCHS, epochs=5)).report(
+        PrivacyTerms(num_clients=0, delta=DELTA, alpha=0.5)
+    )
     assert report.best("user", "local").epsilon == 30
     assert report.best("item", "local").epsilon == 30
     assert any("once in each of 5 epochs" in note for note in report.notes)
@@ -68,7 +71,7 @@ def test_colluders_are_taken_from_all_clients_of_an_epoch():
     assert honest.fewest_answers == pytest.approx(200_000, abs=20)
     assert honest.fewest_answers <= 200_000
     report = plan.report(
-        num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.5
+        PrivacyTerms(num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.5)
     )
     fewer = before_run(EPOCHS, num_clients=200_000)
     claimed = report.before_run("user").epsilon

@@ -12,6 +12,7 @@ from fedhh.accounting import (
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan_search import TOLERANCE
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
 from tests.thinned import thinned
@@ -50,7 +51,7 @@ def plan_at(
 
 def claimed(plan: LocalReports, unit: str, clients: int) -> float:
     """What the whole report claims before the run."""
-    report = plan.report(num_clients=clients, delta=DELTA, alpha=0.95)
+    report = plan.report(PrivacyTerms(num_clients=clients, delta=DELTA, alpha=0.95))
     epsilon = report.before_run(unit).epsilon
     assert not isinstance(epsilon, NotApplicable)
     return epsilon
@@ -72,7 +73,7 @@ def test_few_clients_meet_a_loose_target_and_one_less_misses_it():
     )
     assert found == again
     enough, too_few = (
-        plan_at(n, **ours).central_guarantee("item", num_clients=n, delta=1e-2).epsilon
+        plan_at(n, **ours).before_run("item", PrivacyTerms(num_clients=n, delta=1e-2)).epsilon
         for n in (found, found - 1)
     )
     assert enough <= 1.5 < too_few
@@ -100,7 +101,7 @@ def test_the_fewest_clients_meet_the_target_and_one_less_misses_it(name, unit):
 )
 def test_what_a_search_asks_is_what_the_whole_report_claims(name, unit):
     plan = plan_at(3_000, **PLANS[name])
-    quick = plan.central_guarantee(unit, num_clients=3_000, delta=DELTA)
+    quick = plan.before_run(unit, PrivacyTerms(num_clients=3_000, delta=DELTA))
     assert quick.epsilon == claimed(plan, unit, 3_000)
     assert (quick.unit, quick.trust, quick.delta) == (unit, "central", DELTA)
 
@@ -146,7 +147,7 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
 
     target = {"num_clients": 3_000, "unit": "item", "epsilon": epsilon, "delta": DELTA}
     found = local_epsilon_of_plan(noted, **target)
-    central = noted(found).central_guarantee("item", num_clients=3_000, delta=DELTA)
+    central = noted(found).before_run("item", PrivacyTerms(num_clients=3_000, delta=DELTA))
     assert epsilon * (1 - TOLERANCE) <= central.epsilon <= epsilon
     # Secants take 5 and 7, the plan at 1 included.
     assert len(asked) - 1 <= 8

@@ -18,6 +18,7 @@ from fedhh.accounting.guarantees import PrivacyReport, place_of_smallest
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import PlannedRound, RoundSummary
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.oracles import OracleSpec
 from fedhh.validation import InputError
 from tests.accounting.heard import heard
@@ -69,7 +70,7 @@ def account_run(
         participation="every-round" if reused else "one-round",
         randomizers=(OracleSpec(name=oracle, epsilon=local_epsilon),),
     )
-    return plan.report(layers, num_clients=10_000, delta=delta, alpha=alpha)
+    return plan.report(PrivacyTerms(num_clients=10_000, delta=delta, alpha=alpha), layers)
 
 
 def by_method(report, unit, trust):
@@ -319,7 +320,7 @@ def test_a_plan_that_states_nothing_is_refused_by_name():
         pass
 
     with pytest.raises(InputError, match="states what it guarantees, got Unheard"):
-        Unheard(layers=()).report(LAYERS, num_clients=10_000, delta=1e-8, alpha=0.95)
+        Unheard(layers=()).report(PrivacyTerms(num_clients=10_000, delta=1e-8, alpha=0.95), LAYERS)
 
 
 @pytest.mark.slow("::test_another_small_run_has_its_own_numbers")

@@ -14,6 +14,7 @@ from fedhh.accounting.sampled_threshold import (
     triehh_epsilon,
     triehh_parameters,
 )
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.server.triehh import TrieHH
 from fedhh.validation import InputError
 from tests.accounting.exact_losses import Response, delta_of_responses
@@ -28,7 +29,7 @@ def report_of(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> P
         for layer in range(1, rounds + 1)
     ]
     plan = SampledThreshold(layers=tuple(layers), sample_size=m, threshold=threshold)
-    return plan.report(num_clients=n, delta=delta, alpha=0.95)
+    return plan.report(PrivacyTerms(num_clients=n, delta=delta, alpha=0.95))
 
 
 def claimed(n: int, m: int, threshold: int, *, rounds: int, delta: float) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fedhh.accounting.bounds.selection import reachable_blanket
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.validation import Validation
@@ -100,7 +101,9 @@ def before_run(protocol, num_clients):
         )
         for layer in protocol.plan.layers
     ]
-    report = protocol.plan.report(records, num_clients=num_clients, delta=1e-10, alpha=0.95)
+    report = protocol.plan.report(
+        PrivacyTerms(num_clients=num_clients, delta=1e-10, alpha=0.95), records
+    )
     return [report.before_run(unit).epsilon for unit in ("item", "user")]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fedhh
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.clients import Clients
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers
@@ -192,7 +193,7 @@ def test_frequent_words_are_found_with_counts_and_words_next_to_the_list_are_tol
 
 def test_a_plan_states_what_one_report_and_what_all_would_tell():
     one_time = SMALL.settle(num_clients=9_000, seed=0)
-    found = one_time.plan.report(num_clients=9_000, delta=1e-6, alpha=0.95)
+    found = one_time.plan.report(PrivacyTerms(num_clients=9_000, delta=1e-6, alpha=0.95))
     assert found.best("item", "local").epsilon == 6.0
     assert "epsilon_1" in found.best("item", "local").theorem
     assert any("epsilon 6 together" in note for note in found.notes)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -102,7 +103,7 @@ def test_a_plan_claims_the_sum_of_a_records_three_reports():
     assert question.channel.words.epsilon + 2 * question.channel.ngrams.epsilon == pytest.approx(
         15.0
     )
-    report = plan.report(num_clients=6_000, delta=1e-6, alpha=0.95)
+    report = plan.report(PrivacyTerms(num_clients=6_000, delta=1e-6, alpha=0.95))
     best = report.best("item", "local")
     assert (best.epsilon, best.delta) == (15.0, 0.0)
     assert "a record's 3 reports" in best.theorem

@@ -13,6 +13,7 @@ from fedhh.accounting.amplification import LINKED
 from fedhh.accounting.bounds.clones import Clones
 from fedhh.accounting.bounds.composition import disjoint_epsilon
 from fedhh.accounting.bounds.selection import subset_selection_blanket
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
@@ -105,12 +106,14 @@ def test_amplification_by_shuffling_does_not_hold_for_votes_of_clients():
 
 def test_such_a_run_claims_its_local_epsilon_against_all(population):
     settled = SMALL.settle(num_clients=population.num_clients, seed=0)
-    report = settled.plan.report(num_clients=population.num_clients, delta=1e-6, alpha=0.95)
+    report = settled.plan.report(
+        PrivacyTerms(num_clients=population.num_clients, delta=1e-6, alpha=0.95)
+    )
     central = [each for each in report.guarantees if each.trust == "central"]
     assert {each.unit: each.epsilon for each in central} == {"item": 6.0, "user": 36.0}
     assert all(LINKED in each.assumptions for each in central)
     amplified = replace(settled, votes_per_client="all").plan.report(
-        num_clients=population.num_clients, delta=1e-6, alpha=0.95
+        PrivacyTerms(num_clients=population.num_clients, delta=1e-6, alpha=0.95)
     )
     assert all(LINKED not in each.assumptions for each in amplified.guarantees)
 

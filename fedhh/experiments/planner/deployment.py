@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.accounting.before_run import EpsilonsBeforeRun
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.population import Population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
@@ -69,8 +70,8 @@ class DeploymentPlan:
         """What each of `predictions` claims of an item and of a user before the run."""
         clients, words = self.population.num_clients, self.population.lexicon.words
         plans = [settle(each.trial.settled, clients, words)[1].plan for each in self.predictions]
-        delta = self.base.privacy.delta
-        return tuple(EpsilonsBeforeRun.of(x, num_clients=clients, delta=delta) for x in plans)
+        terms = PrivacyTerms(num_clients=clients, delta=self.base.privacy.delta)
+        return tuple(EpsilonsBeforeRun.of(plan, terms) for plan in plans)
 
     @property
     def front(self) -> list[Trial]:

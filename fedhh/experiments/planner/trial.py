@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.population import Ids, Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.domain import settle_alphabet
@@ -71,7 +72,9 @@ class Terms:
             smallest_cohort=min(cohorts),
             largest_cohort=max(cohorts),
             local_epsilon=plan.local_epsilon,
-            central_epsilon=plan.central_epsilon(goal.unit, num_clients=num_clients, delta=delta),
+            central_epsilon=plan.central_epsilon(
+                goal.unit, PrivacyTerms(num_clients=num_clients, delta=delta)
+            ),
         )
 
 
@@ -308,6 +311,5 @@ def _at_local(config: Config, local_epsilon: float) -> Config:
 
 def _central_epsilon(config: Config, goal: Goal, num_clients: int) -> float:
     settled = build_protocol(config).settle(num_clients=num_clients, seed=config.seed)
-    return settled.plan.central_epsilon(
-        goal.unit, num_clients=num_clients, delta=config.privacy.delta
-    )
+    terms = PrivacyTerms(num_clients=num_clients, delta=config.privacy.delta)
+    return settled.plan.central_epsilon(goal.unit, terms)

@@ -10,6 +10,7 @@ from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_search import local_epsilon_of_plan
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.devices import Devices
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.protocol import AnyProtocol
@@ -77,7 +78,7 @@ def at_central_epsilon(
 
     if name is None:
         plan = plan_at(settings)
-        found = plan.central_epsilon(unit, num_clients=num_clients, delta=delta)
+        found = plan.central_epsilon(unit, PrivacyTerms(num_clients=num_clients, delta=delta))
         if found > epsilon:
             raise _refusal(protocol, unit, epsilon, f"its settings give {found:.3g}")
         return _as_protocol(settings)

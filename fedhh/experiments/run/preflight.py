@@ -12,6 +12,7 @@ import numpy as np
 from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.clients import Clients
 from fedhh.clients.describe import spelling_of
 from fedhh.devices import Devices
@@ -177,19 +178,19 @@ def plan_facts(
         settled: AnyProtocol = protocol.settle(num_clients=clients, seed=seed)
         return accepted_plan(settled, devices)
 
-    plan = plan_with(num_clients)
+    plan, terms = plan_with(num_clients), PrivacyTerms(num_clients=num_clients, delta=delta)
     facts = PlanFacts(
         title=protocol.title,
         smallest_cohort=plan.smallest_cohort,
         fewest_answers=None if devices is None else plan.fewest_answers,
-        central=plan.central_guarantee("item", num_clients=num_clients, delta=delta),
-        epsilons=EpsilonsBeforeRun.of(plan, num_clients=num_clients, delta=delta),
+        central=plan.before_run("item", terms),
+        epsilons=EpsilonsBeforeRun.of(plan, terms),
     )
     if not looks_for_more or not facts.is_not_amplified:
         return facts
 
     def central_with(clients: int) -> float:
-        return plan_with(clients).central_epsilon("item", num_clients=clients, delta=delta)
+        return plan_with(clients).central_epsilon("item", replace(terms, num_clients=clients))
 
     local = facts.local_epsilon
     more = [

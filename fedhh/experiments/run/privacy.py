@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from fedhh.accounting.collusion import within_delta
 from fedhh.accounting.guarantees import Guarantee, PrivacyReport, or_infinite
 from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.accounting.plan import Plan
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.devices import Devices
 from fedhh.protocol import AnyProtocol, RoundSummary
 
@@ -53,14 +53,11 @@ def privacy_of_run(
             accepts of them.
         colluders: Clients whose reports somebody knows; claims are for the others.
     """
-    plan, collusion = accepted_plan(protocol, devices), None
-    if colluders:
-        collusion, delta = within_delta(
-            plan, colluders=colluders, num_clients=num_clients, delta=delta
-        )
-    return plan.report(
-        summaries, num_clients=num_clients, delta=delta, alpha=alpha, collusion=collusion
+    plan = accepted_plan(protocol, devices)
+    terms = PrivacyTerms.within(
+        plan, num_clients=num_clients, delta=delta, colluders=colluders, alpha=alpha
     )
+    return plan.report(terms, summaries)
 
 
 def local_epsilon(report: PrivacyReport, unit: str) -> float:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import fedhh
+from fedhh.accounting.terms import PrivacyTerms
 
 DELTA, LEARNED, TESTED = 0.1, 1_000, 3_000
 TRIE = fedhh.LdpTrieHH(
@@ -47,7 +48,7 @@ def divergence_at_least(protocol, *, num_clients=4):
     """
     settled = protocol.settle(num_clients=4, seed=0)
     claiming = protocol.settle(num_clients=num_clients, seed=0).plan
-    claim = claiming.central_guarantee("user", num_clients=num_clients, delta=DELTA)
+    claim = claiming.before_run("user", PrivacyTerms(num_clients=num_clients, delta=DELTA))
     assert claim.epsilon < claiming.most_rounds_per_client * settled.local_epsilon
     odds = math.exp(claim.epsilon)
     seeds = np.arange(2 * (LEARNED + TESTED)).reshape(2, -1).tolist()

@@ -7,6 +7,7 @@ import math
 import pytest
 
 import fedhh
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.experiments.run.equal_privacy import OutOfReachError, at_central_epsilon, chosen_settings
 from fedhh.experiments.run.privacy import epsilon_of, privacy_of_run
 from fedhh.validation import InputError
@@ -105,7 +106,9 @@ def test_both_groups_of_blender_have_the_target(unit: str):
     )
     assert found.opt_in_epsilon == 0.8
     settled = found.settle(num_clients=CLIENTS, seed=3)
-    others = settled.plan.local.report(num_clients=CLIENTS, delta=DELTA, alpha=0.5).before_run(unit)
+    others = settled.plan.local.report(
+        PrivacyTerms(num_clients=CLIENTS, delta=DELTA, alpha=0.5)
+    ).before_run(unit)
     assert 0.8 * (1 - 2e-3) <= epsilon_of(others) <= 0.8
     assert epsilon_of(stated(found, unit)) == 0.8
 
