@@ -21,7 +21,7 @@ from fedhh.questions.plain import PlainVotes, PlainWords
 from fedhh.questions.question import Question
 from fedhh.questions.records import Records
 from fedhh.questions.reports import Reports, padded_reports
-from fedhh.questions.sums import SecureVotes, UploadVotes
+from fedhh.questions.sums import OpenedVotes, SecureVotes, UploadVotes
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.puzzle import FragmentPuzzle
@@ -105,8 +105,15 @@ def secure_sums(
     return asked(names=names, choice=SampleB(sampler=sampler), channel=channel, **changes)
 
 
+def opened(*, noise: Any = NOISE, sampler: str = "random", **changes: Any) -> Any:
+    """Return a question whose votes two servers open."""
+    names = _of_trie(changes)
+    channel = OpenedVotes(num_candidates=names.num_candidates, noise=noise)
+    return asked(names=names, choice=SampleB(sampler=sampler), channel=channel, **changes)
+
+
 def uploads(*, noise: Any = NOISE, sampler: str = "random", **changes: Any) -> Any:
-    """Return a question to two servers."""
+    """Return a question to two servers about what was uploaded once."""
     names = _of_trie(changes, UploadNames)
     channel = UploadVotes(num_candidates=names.num_candidates, noise=noise)
     choice = SampleB(sampler=sampler, layer=0)
@@ -264,6 +271,7 @@ KINDS: dict[str, Callable[..., Any]] = {
         votes,
         word_votes,
         secure_sums,
+        opened,
         uploads,
         plain_words,
         records,

@@ -1,15 +1,18 @@
 """Plans of a trie that reads noisy sums: by secure aggregation, or by two servers.
 
-Both state a noise, and `fedhh.accounting.noise_privacy` says what it is worth. In a layer of secure
-aggregation a client moves up to 2 B counts by one each under a replacement (B that fall, B that
-rise), one item two. Cohorts are disjoint, so layers do not add up.
+Both state a noise, and `fedhh.accounting.noise_privacy` says what it is worth. Where a client votes
+for up to B distinct candidates of a layer, a replacement moves up to 2 B counts by one each (B that
+fall, B that rise); one item moves two. In one round each, cohorts are disjoint, and layers do not
+add up. Where all clients vote in every layer they do, and a word may be voted for in each of them.
+What is asked of later layers depends on the sums of earlier ones, as adaptive composition allows
+(Zhu, Dong, Wang 2022, Theorem 10; numbering not verified). Which candidates a client draws in a
+layer depends on its words and its coins alone; given the coins the moves are as above, and a
+mixture over coins, which both neighbors share, costs no more (joint convexity).
 
-Under two servers all layers are about the same uploads, so they do. An item moves two counts of
+Where one upload answers all layers of two servers, layers add up, too. An item moves two counts of
 every layer. B words of a client may share a prefix, so that a user may move one count down and one
 up by B in every layer, which costs most of all moves (proof in `fedhh.accounting.noise_privacy`;
-it is reached where the words differ in their last symbols alone). What is asked of later layers
-depends on the sums of earlier ones, as adaptive composition allows (Zhu, Dong, Wang 2022, Theorem
-10; numbering not verified).
+it is reached where the words differ in their last symbols alone).
 
 **Wrap-around.** Sums are read modulo M, as representatives nearest to 0. A sum of votes and noise
 is between -T and n + T unless the noise is beyond T, so that with M >= 2 (n + T + 1) it is read as
@@ -38,6 +41,10 @@ from fedhh.validation import InputError
 if TYPE_CHECKING:
     from fedhh.questions.question import AnyQuestion
 
+EVERY_LAYER = (
+    "All {} layers that the settings allow ask the same clients and are composed, however many "
+    "took place; a word may be voted for in each of them."
+)
 MOST_MODULUS = 2**62
 """Sums of residues are 64-bit integers."""
 
@@ -53,6 +60,14 @@ class NoisySums(Plan):
     noise: NoiseShares
 
     noise_setting: ClassVar[str] = "central_epsilon"
+
+    def _moves(self, unit: Unit) -> dict[str, int]:
+        """Return which counts a unit moves in all its layers, and by how much each."""
+        return moves_of(
+            self.max_items if unit == "user" else 1,
+            num_rounds=self.most_rounds_per_client,
+            uploads_once=self.uploads_once,
+        )
 
     def _central(
         self, unit: Unit, epsilon: float | NotApplicable, *, assumptions: str, delta: float
@@ -73,13 +88,10 @@ class NoisySums(Plan):
             best=True,
         )
 
-    def _pure(
-        self, unit: Unit, assumptions: str, *, rounds: int, part: float = 1.0
-    ) -> list[Guarantee]:
-        """Return the guarantee at delta 0, which discrete Laplace noise has, of so many rounds."""
-        items = self.max_items if unit == "user" else 1
+    def _pure(self, unit: Unit, assumptions: str, *, part: float = 1.0) -> list[Guarantee]:
+        """Return the guarantee at delta 0, which discrete Laplace noise has."""
         # A sum that moves by B has at most B times the loss of one that moves by one.
-        epsilon = pure_epsilon(self.noise, total=2 * items * rounds, part=part)
+        epsilon = pure_epsilon(self.noise, total=math.prod(self._moves(unit).values()), part=part)
         if math.isinf(epsilon):
             return []
         found = self._central(unit, epsilon, assumptions=assumptions, delta=0.0)
@@ -144,7 +156,7 @@ class SecureSums(NoisySums):
 
         found = [
             stated(part, honest),
-            *self._pure(unit, trusted + honest, rounds=1, part=part),
+            *self._pure(unit, trusted + honest, part=part),
         ]
         if (least := min(arrived, default=0.0)) > part:
             # Whether a client drops out must not depend on its data for this.
@@ -159,7 +171,9 @@ class SecureSums(NoisySums):
     ) -> Sequence[str]:
         return (
             NEIGHBORS,
-            "Cohorts are disjoint and chosen without the data: maximum over layers.",
+            EVERY_LAYER.format(len(self.layers))
+            if self.reuses_clients
+            else "Cohorts are disjoint and chosen without the data: maximum over layers.",
             "A client's own share of the noise hides nothing: whoever reads one vector before the "
             "sum reads the votes.",
             *(() if terms.collusion is None else (f"{terms.collusion}.",)),
@@ -182,12 +196,8 @@ class SecureSums(NoisySums):
             delta: Of the guarantee.
             part: `least_part` if None.
         """
-        return noise_epsilon(
-            self.noise,
-            counts=2 * (self.max_items if unit == "user" else 1),
-            delta=delta,
-            part=self.least_part if part is None else part,
-        )
+        part = self.least_part if part is None else part
+        return noise_epsilon(self.noise, delta=delta, part=part, **self._moves(unit))
 
     def check_question(self, question: AnyQuestion) -> None:
         super().check_question(question)
@@ -201,10 +211,12 @@ class SecureSums(NoisySums):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoServerSums(NoisySums):
-    """Clients upload words in secret shares; two servers open noisy sums, layer by layer."""
+    """Clients send secret shares to two servers, which open noisy sums, layer by layer.
+
+    Either a client uploads its words once, for all layers, or it votes in each layer afresh.
+    """
 
     participation: Participation = "every-round"
-    uploads_once: bool = True
 
     trusted: ClassVar[str] = "that two servers do not work together, which open noisy sums alone"
     without_event: ClassVar[str] = (
@@ -215,17 +227,17 @@ class TwoServerSums(NoisySums):
         """Return what a run by two servers guarantees: all layers are about the same clients."""
         said = (
             "the two servers do not work together and follow the protocol; all "
-            f"{len(self.layers)} layers are about the same uploads and compose"
+            f"{len(self.layers)} layers are about the same "
+            f"{'uploads' if self.uploads_once else 'clients'} and compose"
         )
         epsilon: float | NotApplicable = self.epsilon(unit, terms.delta)
-        is_of_one = unit == "item" or self.max_items == 1
-        if not (is_of_one or isinstance(self.noise, DiscreteLaplace)):
+        if self._moves(unit)["move"] > 1 and not isinstance(self.noise, DiscreteLaplace):
             epsilon = NotApplicable(
                 f"no bound is proven for {self.noise.name} noise where a client's "
                 f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
             )
         found = self._central(unit, epsilon, assumptions=said, delta=terms.delta)
-        return [found, *self._pure(unit, said, rounds=len(self.layers))]
+        return [found, *self._pure(unit, said)]
 
     def notes(
         self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
@@ -233,17 +245,19 @@ class TwoServerSums(NoisySums):
         return (
             NEIGHBORS,
             "One upload answers every layer: all layers that the settings allow are composed, "
-            "however many took place.",
+            "however many took place."
+            if self.uploads_once
+            else EVERY_LAYER.format(len(self.layers)),
             "Two servers that work together read every word.",
             *(() if terms.collusion is None else (UNCHANGED,)),
         )
 
     def epsilon(self, unit: Unit, delta: float) -> float:
         """Return the central epsilon of all layers together, infinite where none is proven."""
-        move = self.max_items if unit == "user" else 1
-        if move > 1 and not isinstance(self.noise, DiscreteLaplace):
+        moves = self._moves(unit)
+        if moves["move"] > 1 and not isinstance(self.noise, DiscreteLaplace):
             return math.inf
-        return noise_epsilon(self.noise, counts=2 * len(self.layers), delta=delta, move=move)
+        return noise_epsilon(self.noise, delta=delta, **moves)
 
 
 def allowed_dropouts(max_dropout: float, num_clients: int) -> int:
@@ -252,58 +266,51 @@ def allowed_dropouts(max_dropout: float, num_clients: int) -> int:
     return math.floor(max_dropout * num_clients * (1 + 1e-12))
 
 
-def secure_sum_noise(
+def moves_of(items: int, *, num_rounds: int, uploads_once: bool = False) -> dict[str, int]:
+    """Return how many counts a replacement moves ("counts"), and by how much each ("move").
+
+    Args:
+        items: Contributions replaced, in each round at most.
+        num_rounds: Rounds that they are counted in.
+        uploads_once: Whether they are the same in all rounds, where they may share a prefix.
+    """
+    if uploads_once:
+        return {"counts": 2 * num_rounds, "move": items}
+    return {"counts": 2 * num_rounds * items, "move": 1}
+
+
+def least_sum_noise(
     name: NoiseName,
     *,
-    unit: Unit,
+    items: int,
+    num_rounds: int,
     epsilon: float,
     delta: float,
-    max_items: int,
-    num_clients: int,
-    max_dropout: float,
+    uploads_once: bool = False,
+    part: float = 1.0,
 ) -> float:
-    """Return about the least standard deviation with which `SecureSums` has a guarantee.
+    """Return about the least standard deviation with which noisy sums have a guarantee.
 
     Args:
         name: Of the noise.
-        unit: "item" or "user".
+        items: See `moves_of`, as the two other arguments of that name are.
+        num_rounds: As there.
         epsilon: Of the guarantee.
         delta: Its delta.
-        max_items: B.
-        num_clients: Clients of a cohort.
-        max_dropout: Part of them whose shares may be missing.
-
-    Raises:
-        InputError: There is none; with the nearest epsilon.
-    """
-    fewest = num_clients - allowed_dropouts(max_dropout, num_clients)
-    return least_noise(
-        name,
-        epsilon=epsilon,
-        counts=2 * (max_items if unit == "user" else 1),
-        delta=delta,
-        part=fewest / num_clients,
-    )
-
-
-def two_server_noise(
-    name: NoiseName, *, unit: Unit, epsilon: float, delta: float, max_items: int, num_layers: int
-) -> float:
-    """Return about the least standard deviation with which `TwoServerSums` has a guarantee.
-
-    The arguments are those of `secure_sum_noise`, and the layers at most.
+        uploads_once: As there.
+        part: Of the noise's shares, what arrives at least.
 
     Raises:
         InputError: There is none; with the nearest epsilon, or a noise that has one.
     """
-    move = max_items if unit == "user" else 1
-    if move > 1 and name != DiscreteLaplace.name:
+    moves = moves_of(items, num_rounds=num_rounds, uploads_once=uploads_once)
+    if moves["move"] > 1 and name != DiscreteLaplace.name:
         raise InputError(
             f'Expected noise="{DiscreteLaplace.name}", max_items=1 or unit="item" where all words '
-            f'of a client go to two servers, got noise="{name}", max_items={max_items} and '
-            f'unit="{unit}": for words that share a prefix no bound is proven with it.'
+            f'of a client go to two servers at once, got noise="{name}" for {items} words: for '
+            "words that share a prefix no bound is proven with it."
         )
-    return least_noise(name, epsilon=epsilon, counts=2 * num_layers, delta=delta, move=move)
+    return least_noise(name, epsilon=epsilon, delta=delta, part=part, **moves)
 
 
 def least_modulus(noise: NoiseShares, *, num_clients: int, num_sums: int) -> int:

@@ -156,53 +156,67 @@ class SecureVotes(NoisyVotes):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class UploadVotes(NoisyVotes):
-    """Two servers say how many of the uploaded words begin with each candidate.
+class OpenedVotes(NoisyVotes):
+    """Two servers open how many votes each candidate has, which clients send in secret shares.
 
-    A client chooses B of its words before the first layer, by `UploadNames`, and uploads each once,
-    in two secret shares; the upload answers every layer. The servers add the noise to the sums
-    together, once a layer. The upload's size is that of an implementation, see docs/accounting.md,
-    section 11.
+    The servers check that a vote is for one candidate, and add the noise to the sums together.
     """
 
     def part(self, num_clients: int, cohort: int) -> float:
         """Return 1: the noise does not come from clients."""
         return 1.0
 
+    def add(
+        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
+    ) -> Sent:
+        """Count the votes of each candidate, as two servers would together.
+
+        The servers' noise comes with the first block, so that no count without it is ever passed
+        on.
+        """
+        values = said.values if table is None else np.append(table, -1)[said.values]
+        tally += np.bincount(values[values >= 0], minlength=len(tally))
+        if coins.block == 0:
+            tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))
+        return Sent.of(said, len(values) * question.max_items)
+
+    def chances(self, question: AnyQuestion) -> Values:
+        """Return ``(c,) float64``: how often a uniform vote is for each candidate."""
+        return np.full(self.num_candidates, 1 / (self.num_candidates + 1))
+
+    def craft_random(self, attack: Attack) -> Sent:
+        """Add votes that are uniform over what may be sent."""
+        chances = self.chances(attack.question)
+        votes = attack.rng.multinomial(attack.count, [*chances, max(0.0, 1 - chances.sum())])
+        np.add(attack.tally, votes[:-1], out=attack.tally)
+        return attack.sent(holders=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UploadVotes(OpenedVotes):
+    """Two servers say how many of the uploaded words begin with each candidate.
+
+    A client chooses B of its words before the first layer, by `UploadNames`, and uploads each once,
+    in two secret shares; the upload answers every layer. The servers add fresh noise once a layer.
+    The upload's size is that of an implementation, see docs/accounting.md, section 11.
+    """
+
     def table(self, question: AnyQuestion, known: Known) -> Values:
         """Return the candidates that the words begin with."""
         names: UploadNames = question.names
         return names.candidates(known.words, question.alphabet)
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
-        """Count the uploaded words under each candidate, as two servers would together.
-
-        The servers' noise comes with the first block, so that no count without it is ever passed
-        on.
-        """
-        words = said.values[said.values >= 0]
-        values = table[words]
-        tally += np.bincount(values[values >= 0], minlength=len(tally))
-        if coins.block == 0:
-            tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))
-        return Sent.of(said, len(said.values) * question.max_items)
-
-    def craft_random(self, attack: Attack) -> Sent:
-        """Add uploads of strings whose symbols are all uniform, the end among them.
+    def chances(self, question: AnyQuestion) -> Values:
+        """Return the chance of each candidate for a string of uniform symbols, ends among them.
 
         The servers check that an upload is one string. A candidate of i symbols, the end included,
         gets each with a chance of A**-i.
         """
-        names: TrieNames = attack.question.names
+        names: TrieNames = question.names
         lengths = np.full(names.num_candidates, names.trie.length + 1)
         lengths[names.num_extensions :] = (names.finished != 0).sum(axis=1) + 1
-        chances = float(attack.question.alphabet.size) ** -lengths
-        uploads = attack.rng.multinomial(attack.count, [*chances, max(0.0, 1 - chances.sum())])
-        np.add(attack.tally, uploads[:-1], out=attack.tally)
-        return attack.sent(holders=0)
+        return np.asarray(float(question.alphabet.size) ** -lengths)
 
 
 SecureSumQuestion = Question[TrieNames, SampleB, SecureVotes]
-UploadQuestion = Question[UploadNames, SampleB, UploadVotes]
+OpenedQuestion = Question[TrieNames, SampleB, OpenedVotes]

@@ -13,7 +13,12 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Lt
 
-from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, least_modulus, secure_sum_noise
+from fedhh.accounting.noisy_sums import (
+    MOST_MODULUS,
+    SecureSums,
+    allowed_dropouts,
+    least_modulus,
+)
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
@@ -83,14 +88,10 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
 
     @property
     def least_noise(self) -> float:
-        return secure_sum_noise(
-            self.noise,
-            unit=self.unit,
-            epsilon=self.central_epsilon,
-            delta=self.delta,
-            max_items=self.max_items,
-            num_clients=self.cohort_clients,
-            max_dropout=self.max_dropout,
+        size = self.cohort_clients
+        return self.noise_for(
+            num_rounds=self.num_layers if self.participation == "every-round" else 1,
+            part=(size - allowed_dropouts(self.max_dropout, size)) / size,
         )
 
     @property
@@ -109,6 +110,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
     def plan(self) -> SecureSums:
         return SecureSums(
             layers=self.planned_layers(),
+            participation=self.participation,
             noise=self.summed_noise,
             modulus=decided(self.modulus, "modulus"),
             max_dropout=self.max_dropout,

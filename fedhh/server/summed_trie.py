@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.accounting.noisy_sums import NoisySums
+from fedhh.accounting.noisy_sums import NoisySums, least_sum_noise
 from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
@@ -41,6 +41,8 @@ class SummedTrie(
     """A trie whose layers are decided by noisy sums of plain votes.
 
     Attributes:
+        participation: "one-round": a client sends once. "every-round": all clients vote in each
+            layer, for candidates that they draw afresh, and the noise protects all layers together.
         unit: Whose the central epsilon is: "item", one contribution, or "user", all of a client's.
         noise: "discrete-laplace" or "skellam", the difference of two Poisson variables.
         noise_std: Standard deviation of the noise on each sum; "auto" for about the least with
@@ -51,6 +53,7 @@ class SummedTrie(
             expectation at most.
     """
 
+    participation: Literal["one-round", "every-round"] = "one-round"
     unit: Literal["item", "user"] = "item"
     noise: NoiseName = "discrete-laplace"
     noise_std: NoiseStd | Literal["auto"] = AUTO
@@ -68,6 +71,15 @@ class SummedTrie(
         return noise_of(self.noise, float(decided(std, "noise_std")))
 
     @property
+    def num_cohorts(self) -> int:
+        return 1 if self.participation == "every-round" else super().num_cohorts
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of all passes that ask clients, at most."""
+        return self.rounds_per_pass * self.num_passes
+
+    @property
     @abstractmethod
     def plan(self) -> NoisySums: ...
 
@@ -75,6 +87,22 @@ class SummedTrie(
     @abstractmethod
     def least_noise(self) -> float:
         """The standard deviation that "auto" is, once the cohorts are known."""
+
+    def noise_for(self, *, num_rounds: int, **more: Any) -> float:
+        """Return the least standard deviation with the guarantee where so many rounds compose.
+
+        Args:
+            num_rounds: In which a client counts.
+            more: What else `least_sum_noise` is told.
+        """
+        return least_sum_noise(
+            self.noise,
+            items=self.max_items if self.unit == "user" else 1,
+            num_rounds=num_rounds,
+            epsilon=self.central_epsilon,
+            delta=self.delta,
+            **more,
+        )
 
     def with_central_epsilon(
         self, epsilon: float, *, unit: Literal["item", "user"] = "user"

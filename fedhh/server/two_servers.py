@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedhh.accounting.noisy_sums import TwoServerSums, two_server_noise
+from fedhh.accounting.noisy_sums import TwoServerSums
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.question import Question
-from fedhh.questions.sums import UploadQuestion, UploadVotes
+from fedhh.questions.sums import OpenedQuestion, OpenedVotes, UploadVotes
 from fedhh.server.summed_trie import SummedTrie
 
 _BEFORE_ALL = 0
@@ -22,7 +22,7 @@ _BEFORE_ALL = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoServers(SummedTrie[UploadQuestion]):
+class TwoServers(SummedTrie[OpenedQuestion]):
     """Settings of discovery by two servers.
 
     A client uploads B of its words once, each in two secret shares. The servers then walk down the
@@ -33,7 +33,9 @@ class TwoServers(SummedTrie[UploadQuestion]):
     layers protects the same words, and the guarantee is that of all layers together.
 
     A word counts for each of its prefixes: a client's words that share a prefix move its count by
-    several. Nothing of the cryptography is simulated: fedhh draws what the servers open.
+    several. With ``participation`` "every-round" clients upload in each layer instead, B distinct
+    candidates that they draw afresh, so that none of their votes is for a prefix that was dropped.
+    Nothing of the cryptography is simulated: fedhh draws what the servers open.
     """
 
     name: ClassVar[str] = "two-servers"
@@ -46,20 +48,26 @@ class TwoServers(SummedTrie[UploadQuestion]):
 
     @property
     def least_noise(self) -> float:
-        return two_server_noise(
-            self.noise,
-            unit=self.unit,
-            epsilon=self.central_epsilon,
-            delta=self.delta,
-            max_items=self.max_items,
-            num_layers=len(self.domains()),
-        )
+        return self.noise_for(num_rounds=self.num_layers, uploads_once=self.uploads_once)
+
+    @property
+    def uploads_once(self) -> bool:
+        """Whether one upload of a client answers every layer."""
+        return self.participation == "one-round"
 
     @property
     def plan(self) -> TwoServerSums:
-        return TwoServerSums(layers=self.planned_layers(), noise=self.summed_noise)
+        return TwoServerSums(
+            layers=self.planned_layers(), noise=self.summed_noise, uploads_once=self.uploads_once
+        )
 
-    def question(self, names: TrieNames) -> UploadQuestion:
+    def question(self, names: TrieNames) -> OpenedQuestion:
+        if not self.uploads_once:
+            return Question(
+                names=names,
+                choice=SampleB(sampler=self.sampler),
+                channel=OpenedVotes(num_candidates=names.num_candidates, noise=self.summed_noise),
+            )
         return Question(
             names=UploadNames(**vars(names)),
             choice=SampleB(sampler=self.sampler, layer=_BEFORE_ALL),

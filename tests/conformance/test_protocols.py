@@ -110,6 +110,8 @@ PROTOCOLS = {
     "two-servers-greedy": TwoServers(
         **SUMS, sampler="greedy", noise="skellam", skip_free_layers=False
     ),
+    "secagg-triehh-every-round": SecAggTrieHH(**SUMS, participation="every-round", passes=2),
+    "two-servers-every-round": TwoServers(**SUMS, participation="every-round", noise="skellam"),
     "tee-histogram": TeeHistogram(**TRUSTED, clients_per_layer=2_000, max_items=2),
     "tee-histogram-minimum": TeeHistogram(
         **TRUSTED, noise="gaussian", min_contributors=4, sampler="greedy"

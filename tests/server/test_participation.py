@@ -49,6 +49,16 @@ def test_every_protocol_that_asks_rounds_has_its_clients_take_part_so(protocol, 
     assert answered
 
 
+@pytest.mark.parametrize("kind", [fedhh.SecAggTrieHH, fedhh.TwoServers])
+def test_sums_ask_everybody_in_every_layer_in_a_fresh_order(kind):
+    protocol = kind(depth=4, eta_max=40, max_items=1, participation="every-round")
+    plan = protocol.settle(num_clients=NUM_CLIENTS, seed=0).plan
+    assert [each.num_clients for each in plan.layers] == [NUM_CLIENTS] * len(plan.layers)
+    assert [each.cohort.redraw for each in plan.layers] == list(range(len(plan.layers)))
+    asked = [each.question.cohort for each in fedhh.rounds(protocol, POPULATION, seed=1)]
+    assert asked == [each.cohort for each in plan.layers][: len(asked)]
+
+
 @pytest.mark.parametrize(
     "more",
     [

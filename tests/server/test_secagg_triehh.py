@@ -78,6 +78,42 @@ def test_no_swap_shows_in_all_residues_beyond_the_stated_privacy(
 
 
 @pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize(("depth", "modulus"), [(2, 15), (3, 9)])
+@pytest.mark.parametrize("max_dropout", [0.0, 0.3])
+def test_layers_that_ask_everybody_show_all_together_no_more_than_stated(
+    name, depth, modulus, max_dropout
+):
+    protocol = replace(
+        SMALL, participation="every-round", depth=depth, skip_free_layers=False, noise=name,
+        max_items=1, unit="user", max_dropout=max_dropout, delta=1e-3, central_epsilon=6,
+    ).settle(num_clients=CLIENTS, seed=0)  # fmt: skip
+    plan = protocol.plan
+    assert len(plan.layers) == plan.most_rounds_per_client == depth
+    epsilon = plan.epsilon("user", 1e-3)
+    assert 6 * (1 - 1e-4) <= epsilon <= 6
+    assert swap_delta(plan.noise, modulus, epsilon, depth, plan.least_part) <= 1e-3
+    # The noise of a client that answers in one layer alone is refuted.
+    auto = {"clients_per_layer": "auto", "noise_std": "auto", "modulus": "auto"}
+    once = replace(protocol, participation="one-round", **auto)
+    once = once.settle(num_clients=CLIENTS, seed=0).plan
+    assert swap_delta(once.noise, modulus, epsilon, depth, plan.least_part) > 1e-3
+
+
+def test_everybody_votes_in_every_layer_and_more_is_found():
+    population = small_population(CLIENTS)
+    protocol = replace(SMALL, participation="every-round", noise="skellam", max_items=1)
+    result = fedhh.simulate(protocol, population, seed=0)
+    plan = result.protocol.plan
+    assert {(each.cohort.start, each.num_clients) for each in plan.layers} == {(0, CLIENTS)}
+    assert (result.layers["num_clients"] == CLIENTS).all()
+    assert result.privacy.before_run("item").epsilon == result.privacy.before_run("user").epsilon
+    assert any("All 6 layers" in each for each in result.privacy.notes)
+    once = fedhh.simulate(replace(SMALL, max_items=1), population, seed=0)
+    assert result.metrics.coverage > once.metrics.coverage + 0.02
+    assert result.metrics.precision == 1
+
+
+@pytest.mark.parametrize("name", NOISES)
 def test_sums_modulo_m_follow_their_exact_distribution(name):
     # Noise of two or more in modulus 7 wraps around all the time.
     protocol = replace(SMALL, noise=name, noise_std=3.0, eta_max=400)

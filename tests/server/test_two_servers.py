@@ -79,6 +79,42 @@ def test_a_user_moves_two_counts_of_every_layer_by_all_its_words():
         assert moved_delta(plan.noise, moves, epsilon) <= dearest
 
 
+@pytest.mark.parametrize("noise", ["discrete-laplace", "skellam"])
+def test_a_user_that_votes_in_each_layer_moves_its_counts_by_one(noise):
+    # One layer of two words, four counts: enumerated.
+    protocol = settled(
+        depth=1, skip_free_layers=False, noise=noise, noise_std=1.2, max_items=2,
+        participation="every-round",
+    )  # fmt: skip
+    plan = protocol.plan
+    assert not plan.uploads_once
+    epsilon = plan.epsilon("user", 1e-3)
+    assert 0.98e-3 < moved_delta(plan.noise, [1] * 4, epsilon) <= 1e-3 * (1 + 1e-5)
+    assert moved_delta(noise_of(noise, 0.6), [1] * 4, epsilon) > 1e-3
+    two = settled(
+        depth=2, skip_free_layers=False, noise=noise, noise_std=8.0, max_items=3,
+        participation="every-round",
+    ).plan  # fmt: skip
+    assert two.epsilon("user", 1e-6) == noise_epsilon(two.noise, counts=12, delta=1e-6)
+    assert two.epsilon("item", 1e-6) == noise_epsilon(two.noise, counts=4, delta=1e-6)
+
+
+def test_votes_of_each_layer_are_for_prefixes_that_are_left():
+    population = small_population(CLIENTS)
+    shared = {"noise": "skellam", "unit": "user", "max_items": 1}
+    once = fedhh.simulate(replace(SMALL, **shared), population, seed=0)
+    fresh = fedhh.simulate(
+        replace(SMALL, **shared, participation="every-round"), population, seed=0
+    )
+    assert once.protocol.noise_std == fresh.protocol.noise_std
+    assert fresh.metrics.precision == 1
+    assert fresh.metrics.coverage > once.metrics.coverage
+    cost = fresh.cost
+    assert cost["clients_asked"] == cost["reports"] == len(fresh.layers) * CLIENTS
+    assert cost["download_bits_per_client_max"] > 0
+    assert "same clients and compose" in fresh.privacy.before_run("user").assumptions
+
+
 def test_layers_add_up():
     short, long = (settled(depth=depth, noise_std=8.0).plan for depth in (4, 8))
     assert len(short.layers) + 4 == len(long.layers)

@@ -167,6 +167,16 @@ def test_nothing_takes_votes_from_an_upload():
     assert counts.num_reports == 90
 
 
+def test_uniform_votes_that_servers_open_are_for_every_candidate_or_none():
+    question = ask.opened()
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    crafter_of(question).add_random_reports(5000, rng=np.random.default_rng(1), tally=tally)
+    each = 15_000 / (question.num_candidates + 1)
+    sums = tally[: question.num_candidates]
+    assert np.abs(sums - each).max() < 6.2 * math.sqrt(each)
+    assert sums.sum() < 15_000
+
+
 def test_uniform_uploads_fall_under_all_candidates_alike():
     question = ask.uploads()
     tally = np.zeros(question.tally_size, dtype=np.int64)
