@@ -36,11 +36,15 @@ def add_subset_votes(
         out: ``(s,) int64``, s below 2**32, changed in place.
         states: ``(4, LANES) uint64`` of the generator, changed in place.
     """
-    # A spare value for what must not count.
-    table = np.zeros(len(out) + 1, dtype=np.uint64)
     room = aligned_empty(_BUFFER // 2 + LANES, np.uint64)
     words, coins = room[: _BUFFER // 2], room[_BUFFER // 2 :]
-    _add_stamped(values, subset_size, miss, table, states, (words, words.view(np.uint32), coins))
+    random = (words, words.view(np.uint32), coins)
+    if subset_size == 1:
+        _add_single(values, miss, out, states, random)
+        return
+    # A spare value for what must not count.
+    table = np.zeros(len(out) + 1, dtype=np.uint64)
+    _add_stamped(values, subset_size, miss, table, states, random)
     table &= _COUNT
     out += table[:-1].view(np.int64)
 
@@ -92,6 +96,44 @@ def _add_stamped(
         # The last draw of the loop above is a member. Without a branch on the coin.
         table[draws[next_draw - _ONE]] -= held
         table[own] += held
+
+
+@compiled
+def _add_single(
+    values: _Ints,
+    miss: np.uint64,
+    out: _Ints,
+    states: _Words,
+    random: tuple[_Words, _Halves, _Words],
+) -> None:
+    """Add reports of one member, the same ones that `_add_stamped` draws: nothing can repeat."""
+    words, draws, coins = random
+    spare = np.uint64(len(out))
+    next_draw, next_coin = len(draws), len(coins)
+    first = 0
+    while first < len(values):
+        if next_draw == len(draws):
+            fill_words(states, words)
+            bound_in_place(words, spare)
+            next_draw = 0
+        draw = np.uint64(draws[next_draw])
+        if draw == np.uint64(values[first]) or draw == spare:
+            next_draw += 1
+            continue
+        if next_coin == len(coins):
+            fill_words(states, coins)
+            next_coin = 0
+        # Up to the next rejected draw, which is far where values are many.
+        accepted = 0
+        for i in range(min(len(values) - first, len(draws) - next_draw, len(coins) - next_coin)):
+            own, draw = np.uint64(values[first + i]), np.uint64(draws[next_draw + i])
+            if draw == own or draw == spare:
+                break
+            out[own if coins[next_coin + i] >= miss else draw] += 1
+            accepted += 1
+        first += accepted
+        next_draw += accepted
+        next_coin += accepted
 
 
 @compiled

@@ -97,7 +97,9 @@ def binned(distribution: np.ndarray, draws: np.ndarray, bins: int = 24):
     return bin_of[draws], dict(enumerate((probabilities / probabilities.sum()).tolist()))
 
 
-@pytest.mark.parametrize(("s", "d", "p"), thinned([(6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)]))
+@pytest.mark.parametrize(
+    ("s", "d", "p"), thinned([(6, 1, 0.4), (6, 2, 0.4), (70, 9, 0.55), (300, 60, 0.5)])
+)
 def test_long_calls_sum_independent_reports(s, d, p):
     # Sums over more than one buffer: own + 2 other has a distribution that any
     # tie between coins or draws of different reports would widen or narrow.
