@@ -117,7 +117,7 @@ def _add_single(
             bound_in_place(words, spare)
             next_draw = 0
         draw = np.uint64(draws[next_draw])
-        if draw == np.uint64(values[first]) or draw == spare:
+        if (draw == np.uint64(values[first])) | (draw == spare):
             next_draw += 1
             continue
         if next_coin == len(coins):
@@ -127,7 +127,7 @@ def _add_single(
         accepted = 0
         for i in range(min(len(values) - first, len(draws) - next_draw, len(coins) - next_coin)):
             own, draw = np.uint64(values[first + i]), np.uint64(draws[next_draw + i])
-            if draw == own or draw == spare:
+            if (draw == own) | (draw == spare):
                 break
             out[own if coins[next_coin + i] >= miss else draw] += 1
             accepted += 1
