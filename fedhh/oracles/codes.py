@@ -171,11 +171,8 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
 _MOST_POINTS = 2**26
 
-# A transform of more numbers does not fit a small machine; and it takes about so many nanoseconds
-# for each, against one point looked up for a candidate.
 _LARGEST_TRANSFORM = 2**25
-_TRANSFORM_NS = 60.0
-_LOOK_UP_NS = 100.0
+"""Of numbers; more do not fit a small machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,10 +296,9 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return np.array(supports, dtype=np.int64).reshape(len(aggregates), len(candidates))
 
     def transforms(self, num_candidates: int) -> bool:
-        """Return whether a transform is faster for so many candidates; by sizes, never by clock."""
+        """Return whether a transform has fewer numbers than so many candidates have supporters."""
         vectors = self.field_size**self.num_coordinates
-        look_ups_ns = num_candidates * self.num_supporting * _LOOK_UP_NS
-        return bool(vectors <= _LARGEST_TRANSFORM and vectors * _TRANSFORM_NS < look_ups_ns)
+        return bool(vectors <= min(_LARGEST_TRANSFORM, num_candidates * self.num_supporting))
 
     def _transformed(self, aggregate: Tally, candidates: Values) -> Tally:
         """Return the support by a Fourier transform over all vectors of the field.

@@ -220,8 +220,7 @@ class SketchOracle(Hashed):
     def row_sums(self, tables: Sketch, candidates: Values | None, rows: Values) -> Tally:
         """Return ``(t, c) int64``: for each of ``(t, r, m)`` tables, a candidate's cells summed.
 
-        The tables have these r rows of the sketch. Every value is a candidate if None; cost O(c r),
-        about a nanosecond each.
+        The tables have these r rows of the sketch. Every value is a candidate if None; cost O(c r).
         """
         coefficients = self.hashes.coefficients[rows]
         if candidates is not None:

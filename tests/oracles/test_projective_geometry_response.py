@@ -50,10 +50,11 @@ def vectors(oracle: ProjectiveGeometryResponse) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(
     ("epsilon", "domain_size"), [(0.7, 30), (1.4, 100), (1.4, 700), (1.8, 57), (2.4, 133)]
 )
-@pytest.mark.parametrize("limit", [0, 2**25])
-def test_both_ways_to_add_up_find_the_orthogonal_points(epsilon, domain_size, limit, monkeypatch):
-    monkeypatch.setattr("fedhh.oracles.codes._LARGEST_TRANSFORM", limit)
-    monkeypatch.setattr("fedhh.oracles.codes._TRANSFORM_NS", 0.0)
+@pytest.mark.parametrize("transforms", [False, True])
+def test_both_ways_to_add_up_find_the_orthogonal_points(
+    epsilon, domain_size, transforms, monkeypatch
+):
+    monkeypatch.setattr(ProjectiveGeometryResponse, "transforms", lambda *_: transforms)
     oracle = ProjectiveGeometryResponse(epsilon=epsilon, domain_size=domain_size)
     points = np.array(vectors(oracle))
     assert len(points) == oracle.aggregate_size
