@@ -22,7 +22,7 @@ from fedhh.words.alphabet import Alphabet, joined
 
 Goal = Literal["promote", "demote", "collude"]
 Strategy = Literal["output", "input", "random-reports"]
-FakeClients = Count | tuple[Count, ...] | None
+FakeCounts = Count | tuple[Count, ...] | None
 FakeShare = Annotated[float, Gt(0), Lt(1)]
 TargetLength = Annotated[int, Ge(1), Le(1_000)]
 
@@ -56,7 +56,7 @@ class Adversary(TakesSettingsByName):
         target_length: Symbols of a random target.
     """
 
-    clients: FakeClients = None
+    clients: FakeCounts = None
     share: FakeShare | None = None
     goal: Goal = "promote"
     strategy: Strategy = "output"

@@ -56,7 +56,7 @@ def audit_run(
         pilot.question.names, pilot.question.alphabet
     )
     spelled = np.flatnonzero(values >= 0)
-    holders = np.bincount(values[spelled], weights=population.word_clients[spelled])
+    holders = np.bincount(values[spelled], weights=population.word_counts().holders[spelled])
     ordered = spelled[np.argsort(holders[values[spelled]], kind="stable")]
     pair = ordered[0], ordered[values[ordered] != values[ordered[0]]][0]
     first, second = values[list(pair)]
@@ -100,5 +100,5 @@ def _with_word(population: Clients, *, client: int, word_id: int) -> Clients:
         word_ids=np.concatenate([items.word_ids[before], [word_id], items.word_ids[after]]),
         counts=np.concatenate([items.counts[before], [1], items.counts[after]]),
         unit=population.unit,
-        exchangeable=True,
+        arrangement="independent",
     )

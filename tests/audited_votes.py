@@ -108,7 +108,7 @@ class _OneHolder(Population):
 
     name = "audit"
     unit = "contribution"
-    exchangeable = True
+    arrangement = "independent"
 
     def __init__(self, words: tuple[str, ...], num_reports: int, word: str | None) -> None:
         self._lexicon = Lexicon(words=list(words))
@@ -131,16 +131,6 @@ class _OneHolder(Population):
             word_ids=self._word_ids,
             counts=np.ones_like(self._word_ids),
         )
-
-    @property
-    def word_counts(self) -> npt.NDArray[np.int64]:
-        """At most one holder in a run, who typed the word once."""
-        return self.word_clients
-
-    @property
-    def word_clients(self) -> npt.NDArray[np.int64]:
-        """At most one holder in a run."""
-        return np.bincount(self._word_ids, minlength=len(self._lexicon))
 
 
 def audit_votes(

@@ -54,7 +54,7 @@ WRONG = [
     ("oracle", "estimate = lambda self, tally, num_reports: list(tally)", "an array of numbers"),
     ("oracle", "report_bits = property(lambda self: '8')", "a number to be returned, got '8'"),
     ("population", "num_clients = property(lambda self: 300.0)", "an integer to be returned, got"),
-    ("population", "word_clients = property(lambda self: {})", "an array of integers to be"),
+    ("population", "word_counts = lambda self, progress=None: {}", "WordCounts to be returned"),
     ("population", "block = lambda self, clients: clients", "a ClientBlock to be returned, got an "
      "array of int64"),
 ]  # fmt: skip

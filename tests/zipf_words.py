@@ -40,7 +40,7 @@ def final_state(protocol: DiscoveryProtocol, population: Clients, *, seed: int =
 
 def recall_of_top(found: list[str], population: Clients, k: int) -> float:
     """Share of the k most frequent words that were found."""
-    top = np.argsort(-population.word_counts, kind="stable")[:k]
+    top = np.argsort(-population.word_counts().typed, kind="stable")[:k]
     return sum(population.lexicon.words[word] in set(found) for word in top) / k
 
 

@@ -39,10 +39,10 @@ def test_clients_hold_distinct_bits_in_the_order_of_counts(kind):
     population = kind(bit_values.CLIENTS, seed=0)
     assert len(set(population.lexicon.words)) == bit_values.VALUES
     assert {len(word) for word in population.lexicon.words} == {48}
-    assert (population.word_clients == bit_values.interpolated_counts()).all()
+    assert (population.word_counts().holders == bit_values.interpolated_counts()).all()
     few = kind(3_000, seed=1)
-    assert few.word_clients.sum() == 3_000
-    assert few.word_clients[0] == pytest.approx(3_000 * 18_720 / 657_427, abs=50)
+    assert few.word_counts().holders.sum() == 3_000
+    assert few.word_counts().holders[0] == pytest.approx(3_000 * 18_720 / 657_427, abs=50)
     with pytest.raises(InputError, match="657,427"):
         kind(bit_values.CLIENTS + 1, seed=0)
 
@@ -76,7 +76,7 @@ def test_a_log_is_read_highest_bit_first_and_another_one_refused(tmp_path, monke
 @pytest.mark.slow("::test_triehhs_samples_are_the_largest_of_its_theorem")
 def test_everybody_holds_one_word_and_no_seed_changes_it():
     population = OneWord(20_000, seed=0)
-    counts = population.word_clients
+    counts = population.word_counts().holders
     assert counts.sum() == 20_000
     assert (np.diff(counts) <= 0).all()
     assert min(map(len, population.lexicon.words)) == 3

@@ -204,7 +204,8 @@ def test_the_command_writes_hashed_users_that_a_salt_repeats_and_fedhh_reads_the
     assert [int(user) for user, _ in first[1:]] == sorted(int(user) for user, _ in first[1:])
     population = read_population(tmp_path / "a.csv")
     assert population.num_clients == 2
-    assert dict(zip(population.lexicon.words, population.word_counts.tolist(), strict=True)) == {
+    typed = population.word_counts().typed.tolist()
+    assert dict(zip(population.lexicon.words, typed, strict=True)) == {
         "again": 1, "frob": 3, "zonk": 1,
     }  # fmt: skip
 

@@ -204,7 +204,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     words = population.lexicon.words
     notes = [FROM_DATA_REVEALS] if symbols == FROM_DATA else []
     spelling = spelling_of(
-        words, population.word_counts, alphabet=written_out(symbols, words), depth=longest
+        words, population.word_counts().typed, alphabet=written_out(symbols, words), depth=longest
     )
     empty = f"{prepared.texts.empty:,} of {prepared.texts.number:,} texts hold no word"
     for line in (

@@ -162,7 +162,7 @@ def _texts(content: FileContent) -> Iterator[tuple[str, str]]:
     if content.texts.number:
         yield "texts", f"{content.texts.number:,}"
         yield "texts without a word", _part(content.texts.empty, content.texts.number)
-        kept = int(content.population.word_counts.sum())
+        kept = int(content.population.word_counts().typed.sum())
         yield (
             "tokens that are no words",
             _part(content.texts.dropped.total(), kept + content.texts.dropped.total()),

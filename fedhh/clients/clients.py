@@ -1,25 +1,75 @@
-"""Clients held in memory, as compressed sparse rows."""
+"""A table of clients: compressed sparse rows, in memory or mapped from a prepared directory."""
 
 from __future__ import annotations
 
-import functools
+import hashlib
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.clients.population import Counts, Ids, Population, Words
+from fedhh.clients.population import (
+    CountProgress,
+    Counts,
+    Ids,
+    Population,
+    WordCounts,
+    Words,
+    count_words,
+    update_digest,
+)
 from fedhh.questions.clients import ClientBlock
+from fedhh.simulation.roster import Arrangement
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
 _LARGEST_COUNT = 2**31 - 1
 
+_Mask = npt.NDArray[np.bool_]
+
+
+class Table:
+    """Rows of clients in memory.
+
+    Attributes:
+        lexicon: The distinct words.
+        offsets: ``(num_clients + 1,) int64``; client i's rows are ``offsets[i] : offsets[i + 1]``.
+        word_ids: ``(rows,) int32``, distinct within a client.
+        counts: ``(rows,) int32``, at least 1.
+        totals: Of each word, how often it was typed and how many hold it, if the table says so.
+        is_mapped: Whether it lies on disk.
+    """
+
+    totals: tuple[Ids, Ids] | None = None
+    is_mapped = False
+
+    def __init__(self, lexicon: Lexicon, offsets: Ids, word_ids: Words, counts: Counts) -> None:
+        self.lexicon = lexicon
+        self.offsets, self.word_ids, self.counts = offsets, word_ids, counts
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that it holds."""
+        digest = hashlib.sha256()
+        update_digest(digest, self.lexicon, self.offsets, self.word_ids, self.counts)
+        return digest.hexdigest()
+
+    def check_offsets(self, starts: Ids, ends: Ids) -> None:
+        """Refuse what cannot be offsets, where anybody may have written them."""
+
+    def check_rows(self, word_ids: Words, counts: Counts) -> None:
+        """Refuse what cannot be rows, where anybody may have written them."""
+
 
 class Clients(Population):
-    """A population held as compressed sparse rows, in memory."""
+    """Clients who follow each other in a table, and some of its words.
 
-    is_held = True
+    Attributes:
+        drawn_from: Of how many users of a file the clients are a sample; None if they are all.
+    """
+
+    drawn_from: int | None = None
 
     def __init__(
         self,
@@ -30,24 +80,27 @@ class Clients(Population):
         word_ids: Words,
         counts: Counts,
         unit: str = "user",
-        exchangeable: bool = False,
-        drawn_from: int | None = None,
+        arrangement: Arrangement = "any",
     ) -> None:
         """Take compressed sparse rows as in `ClientBlock`, over all clients.
 
         Raises:
             InputError: There is no client.
         """
-        if len(offsets) < 2:
-            raise InputError(f"Expected at least one client, got an empty population ({name}).")
-        self.name = name
-        self.unit = unit
-        self.exchangeable = exchangeable
-        self.drawn_from = drawn_from
-        self._lexicon = lexicon
-        self._offsets = np.asarray(offsets, dtype=np.int64)
-        self._word_ids = np.asarray(word_ids, dtype=np.int32)
-        self._counts = np.asarray(counts, dtype=np.int32)
+        table = Table(
+            lexicon,
+            np.asarray(offsets, dtype=np.int64),
+            np.asarray(word_ids, dtype=np.int32),
+            np.asarray(counts, dtype=np.int32),
+        )
+        self._show(table, name=name, unit=unit, arrangement=arrangement)
+
+    @classmethod
+    def of_table(cls, table: Table, *, name: str, unit: str, arrangement: Arrangement) -> Clients:
+        """Return all clients of a table."""
+        clients = Clients.__new__(Clients)
+        clients._show(table, name=name, unit=unit, arrangement=arrangement)
+        return clients
 
     @classmethod
     def from_rows(
@@ -76,127 +129,153 @@ class Clients(Population):
             InputError: A client's counts of a word sum to 2^31 or more.
         """
         num_words = max(len(lexicon), 1)
-        keys = clients * num_words
-        keys += word_ids
-        # A file that was written from a population is in order.
-        if (keys[1:] < keys[:-1]).any():
-            if counts is None:
-                keys.sort()
-            else:
-                order = np.argsort(keys)
-                keys, counts = keys[order], counts[order]
-        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][: len(keys)])
-        if counts is None:
-            totals = np.diff(np.r_[starts, len(keys)])
-        elif len(starts) == len(keys):
-            totals = counts
-        else:
-            totals = np.add.reduceat(counts, starts)
-        if len(totals) and totals.max() > _LARGEST_COUNT:
+        keys = clients * num_words + word_ids
+        pairs, places = np.unique(keys, return_inverse=True)
+        totals = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(totals, places, 1 if counts is None else counts)
+        if totals.max(initial=0) > _LARGEST_COUNT:
             raise InputError(
                 f"Expected a client's counts of a word to sum to at most {_LARGEST_COUNT}, got "
                 f"{totals.max()} in {name}."
             )
-        pairs = keys if len(starts) == len(keys) else keys[starts]
-        holders = pairs // num_words
-        sizes = np.bincount(holders, minlength=num_clients)
+        sizes = np.bincount(pairs // num_words, minlength=num_clients)
         return cls(
             name=name,
             lexicon=lexicon,
             offsets=np.r_[0, np.cumsum(sizes)],
-            word_ids=(pairs - holders * num_words).astype(np.int32),
+            word_ids=(pairs % num_words).astype(np.int32),
             counts=totals.astype(np.int32),
             unit=unit,
         )
 
-    @property
-    def num_clients(self) -> int:
-        return len(self._offsets) - 1
+    def _show(
+        self,
+        table: Table,
+        *,
+        name: str,
+        unit: str,
+        arrangement: Arrangement,
+        first: int = 0,
+        size: int | None = None,
+        kept: _Mask | None = None,
+        drawn_from: int | None = None,
+    ) -> None:
+        """Become a view of a table: ``size`` clients from ``first`` on, and the kept words.
+
+        The table's first client follows its last one.
+        """
+        if len(table.offsets) < 2:
+            raise InputError(f"Expected at least one client, got an empty population ({name}).")
+        self.name, self.unit, self.arrangement = name, unit, arrangement
+        self.drawn_from = drawn_from
+        self._table, self._first, self._kept = table, first, kept
+        self._size = len(table.offsets) - 1 if size is None else size
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        # Whoever answers makes them of what it maps.
+        for name in ("lexicon", "_number"):
+            state.pop(name, None)
+        return {**state, "_kept": None if self._kept is None else np.packbits(self._kept)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._kept is not None:
+            size = len(self._table.lexicon)
+            self._kept = np.unpackbits(state["_kept"], count=size).astype(np.bool_)
 
     @property
+    def num_clients(self) -> int:
+        return self._size
+
+    @cached_property
     def lexicon(self) -> Lexicon:
-        return self._lexicon
+        """The distinct words."""
+        whole = self._table.lexicon
+        return whole if self._kept is None else whole.only(self._kept)
+
+    @cached_property
+    def _number(self) -> Words:
+        """Of each word of the table the number among the kept ones, or -1."""
+        assert self._kept is not None
+        return np.where(self._kept, np.cumsum(self._kept) - 1, -1).astype(np.int32)
+
+    @property
+    def table(self) -> Table:
+        """What this is a view of."""
+        return self._table
+
+    @property
+    def is_held(self) -> bool:
+        """Whether all clients are in memory, and can be looked at at once."""
+        return not self._table.is_mapped
 
     @property
     def items(self) -> ClientBlock:
         """All clients, in order."""
-        return ClientBlock(
-            clients=np.arange(self.num_clients),
-            offsets=self._offsets,
-            word_ids=self._word_ids,
-            counts=self._counts,
-        )
-
-    def fingerprint(self) -> str:
-        return self._hash_with(self._offsets, self._word_ids, self._counts)
+        return self.block(np.arange(self.num_clients))
 
     def block(self, clients: Ids) -> ClientBlock:
-        starts = self._offsets[clients]
-        sizes = self._offsets[clients + 1] - starts
+        table = self._table
+        places = clients
+        if self._first:
+            places = (self._first + clients) % (len(table.offsets) - 1)
+        starts, ends = table.offsets[places], table.offsets[places + 1]
+        table.check_offsets(starts, ends)
+        sizes = ends - starts
         offsets = np.r_[0, np.cumsum(sizes)]
-        rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return ClientBlock(
-            clients=clients,
-            offsets=offsets,
-            word_ids=self._word_ids[rows],
-            counts=self._counts[rows],
-        )
+        if (starts[1:] == ends[:-1]).all():
+            # Clients that follow each other are read where they lie.
+            rows: Any = slice(int(starts[0]), int(ends[-1])) if len(starts) else slice(0, 0)
+        else:
+            rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        word_ids, counts = table.word_ids[rows], table.counts[rows]
+        table.check_rows(word_ids, counts)
+        if self._kept is not None:
+            word_ids = self._number[word_ids]
+            is_kept = word_ids >= 0
+            offsets = np.r_[0, np.cumsum(is_kept)][offsets]
+            word_ids, counts = word_ids[is_kept], counts[is_kept]
+        return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
 
-    @property
-    def word_counts(self) -> Ids:
-        """``(V,) int64``: how often each word was typed by all clients together; not writable."""
-        return self._totals[0]
+    def _count(self, progress: CountProgress | None) -> WordCounts:
+        totals = self._table.totals
+        if totals is None or self._size < len(self._table.offsets) - 1:
+            return count_words(self, progress)
+        kept = slice(None) if self._kept is None else self._kept
+        typed, holders = (each[kept] for each in totals)
+        return WordCounts(typed=typed, holders=holders, num_counted=self._size)
 
-    @property
-    def word_clients(self) -> Ids:
-        """``(V,) int64``: how many clients hold each word; not writable."""
-        return self._totals[1]
+    def fingerprint(self) -> str:
+        view = repr((self.name, self._table.digest, self._first, self._size)).encode()
+        kept = b"" if self._kept is None else np.packbits(self._kept).tobytes()
+        return hashlib.sha256(view + kept).hexdigest()
 
-    @functools.cached_property
-    def _totals(self) -> tuple[Ids, Ids]:
-        size = len(self._lexicon)
-        # bincount adds in float64, which is exact below 2**53 contributions.
-        totals = np.bincount(self._word_ids, weights=self._counts, minlength=size).astype(np.int64)
-        holders = np.bincount(self._word_ids, minlength=size)
-        for counts in (totals, holders):
-            counts.flags.writeable = False
-        return totals, holders
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Workers answer for clients; only the one who measures needs the totals.
-        return {name: value for name, value in self.__dict__.items() if name != "_totals"}
-
-    def keep_words(self, keep: npt.NDArray[np.bool_]) -> Clients:
-        """Return the population with only some words; clients stay, even with nothing left.
+    def keep_words(self, keep: _Mask) -> Clients:
+        """Return the clients with only some words; clients stay, even with nothing left.
 
         Args:
             keep: ``(V,) bool``; kept words are renumbered in order.
         """
-        kept_rows = keep[self._word_ids]
-        kept_before = np.r_[0, np.cumsum(kept_rows)]
-        renumbered = np.cumsum(keep, dtype=np.int64) - 1
-        return Clients(
-            name=self.name,
-            lexicon=Lexicon(words=[self._lexicon.words[i] for i in np.flatnonzero(keep).tolist()]),
-            offsets=kept_before[self._offsets],
-            word_ids=renumbered[self._word_ids[kept_rows]].astype(np.int32),
-            counts=self._counts[kept_rows],
-            unit=self.unit,
-            exchangeable=self.exchangeable,
-            drawn_from=self.drawn_from,
-        )
+        kept = keep
+        if self._kept is not None:
+            kept = self._kept.copy()
+            kept[self._kept] = keep
+        return self._view(kept=kept)
 
     def sample_clients(self, size: int, *, rng: np.random.Generator) -> Clients:
         """Return a sample of the clients, without replacement, in their order, and their words.
 
-        A smaller sample with the same generator is part of a larger one.
+        It is clients that follow each other from a random place on, the first after the last: a
+        random sample, unless somebody gave the order in which they are stored. A smaller sample
+        with the same generator is part of a larger one.
 
         Args:
             size: How many clients, from 1 to all.
             rng: Source of the draw.
 
         Raises:
-            InputError: There are not so many clients.
+            InputError: There are not so many clients, or their order may not be a random one.
         """
         if not 1 <= size <= self.num_clients:
             raise InputError(
@@ -205,19 +284,35 @@ class Clients(Population):
             )
         if size == self.num_clients:
             return self
-        sample = self._sampled(size, rng)
-        return sample.keep_words(sample.word_clients > 0)
-
-    def _sampled(self, size: int, rng: np.random.Generator) -> Clients:
-        """Return fewer than all clients, with all words."""
-        drawn = self.block(np.sort(rng.permutation(self.num_clients)[:size]))
-        return Clients(
+        if self.arrangement == "any":
+            raise InputError(
+                f"Expected clients in a random order to draw a sample of, got the arrangement "
+                f"{self.arrangement!r} of {self.name}; shuffle them, and say so."
+            )
+        sample = self._view(
+            # What begins a sample is one of them all, too.
+            first=self._first if self.drawn_from else int(rng.integers(self.num_clients)),
+            size=size,
             name=f"{self.name}, a random {size:,} of {self.num_clients:,} {self.unit}s",
-            lexicon=self._lexicon,
-            offsets=drawn.offsets,
-            word_ids=drawn.word_ids,
-            counts=drawn.counts,
-            unit=self.unit,
-            exchangeable=self.exchangeable,
             drawn_from=self.num_clients,
+            kept=self._kept,
         )
+        return sample.keep_words(sample.word_counts().holders > 0)
+
+    def _view(self, *, kept: _Mask | None, **changes: Any) -> Clients:
+        """Return a view of the same table; of one in memory, with its rows copied.
+
+        Otherwise, every block would pay again for the rows that are left out.
+        """
+        same: dict[str, Any] = {
+            name: getattr(self, name) for name in ("name", "unit", "arrangement", "drawn_from")
+        }
+        same |= {"first": self._first, "size": self._size} | changes
+        view = Clients.__new__(Clients)
+        view._show(self._table, **same, kept=kept)
+        if self._table.is_mapped:
+            return view
+        items, held = view.items, Clients.__new__(Clients)
+        table = Table(view.lexicon, items.offsets, items.word_ids.copy(), items.counts.copy())
+        held._show(table, **{**same, "first": 0})
+        return held

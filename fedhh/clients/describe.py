@@ -122,8 +122,8 @@ def describe(
     """
     items = population.items
     is_unknown = ~known.contains_all(population.lexicon.words)
-    typed = population.word_counts
-    holders = population.word_clients[is_unknown]
+    typed = population.word_counts().typed
+    holders = population.word_counts().holders[is_unknown]
     sizes = np.diff(items.offsets)
     unknown_rows = np.r_[0, np.cumsum(is_unknown[items.word_ids])]
     token_rows = np.r_[0, np.cumsum(items.counts, dtype=np.int64)]

@@ -88,7 +88,7 @@ def remove_known(population: Clients, known: KnownWords) -> tuple[Clients, Known
     Clients stay, even with nothing left: a device without a new word is asked like any other.
     """
     is_known = known.contains_all(population.lexicon.words)
-    typed = population.word_counts
+    typed = population.word_counts().typed
     facts = KnownRemoval(
         known=known.name,
         tokens=int(typed.sum()),

@@ -1,10 +1,13 @@
-"""Populations: who holds which words, how often."""
+"""The interface of populations: who holds which words, and how often."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +15,36 @@ import numpy.typing as npt
 
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.clients import ClientBlock
-from fedhh.simulation.roster import ClientOrder
+from fedhh.simulation.roster import Arrangement, ClientOrder
 from fedhh.words.lexicon import Lexicon
 
 Ids = npt.NDArray[np.int64]
 Words = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int32]
 
-_CLIENTS_IN_FINGERPRINT = 10_000
+_CLIENTS_IN_FINGERPRINT = 16_384
+_COUNTED_AT_ONCE = 8_192
 
 CountProgress = Callable[[int, int], None]
 """Called with the number of clients counted so far, from 0, and how many there are to count."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordCounts:
+    """How often all clients together typed each of V words, and how many of them hold it.
+
+    Attributes:
+        typed: ``(V,) int64``: contributions for each word.
+        holders: ``(V,) int64``: clients that hold it; nobody holds a stub of the lexicon.
+        num_counted: On how many clients this rests; if fewer than all, it is scaled up.
+        share_std_error: At most the standard error of a share of all contributions, from counting
+            only some.
+    """
+
+    typed: Ids
+    holders: Ids
+    num_counted: int
+    share_std_error: float = 0.0
 
 
 class Population(ChecksReturns, ABC):
@@ -31,23 +53,13 @@ class Population(ChecksReturns, ABC):
     Attributes:
         name: What a report calls it.
         unit: What one client stands for: a user, a nick, a post. User-level claims are about it.
-        exchangeable: Whether clients are independent draws of one distribution, so that asking them
-            in their own order is as good as asking them in a random one.
-        is_shuffled: Whether clients are stored in a random order, so that those who follow each
-            other are a random sample.
-        is_held: Whether all clients are in memory, and can be looked at at once.
-        drawn_from: Of how many users of a file the clients are a sample; None if they are all.
-        num_stubs: So many words at the end of the lexicon are stubs: beginnings of rare words,
-            which count as contributions and cannot be found.
+        arrangement: Which order clients are stored in, see `fedhh.simulation.roster.Arrangement`.
     """
 
     name: str
     unit: str
-    exchangeable: bool = False
-    is_shuffled: bool = False
-    is_held: bool = False
-    drawn_from: int | None = None
-    num_stubs: int = 0
+    arrangement: Arrangement = "any"
+    _word_counts: WordCounts | None = None
 
     @property
     @abstractmethod
@@ -63,55 +75,120 @@ class Population(ChecksReturns, ABC):
     def block(self, clients: Ids) -> ClientBlock:
         """Return the items of the given clients, in the given order."""
 
-    @property
-    @abstractmethod
-    def word_counts(self) -> Ids:
-        """``(V,) int64``: how often each word was typed by all clients together."""
+    def word_counts(self, progress: CountProgress | None = None) -> WordCounts:
+        """Return the truth about each word; the first call may take a pass over the clients.
 
-    @property
-    @abstractmethod
-    def word_clients(self) -> Ids:
-        """``(V,) int64``: how many clients hold each word."""
+        Args:
+            progress: Hears how far that pass is.
+        """
+        if self._word_counts is None:
+            self._word_counts = self._count(progress)
+        return self._word_counts
 
-    def order(self, *, seed: int) -> ClientOrder:
-        """Return the order in which a run of a seed asks the clients."""
-        return ClientOrder(
-            num_clients=self.num_clients,
-            seed=seed,
-            exchangeable=self.exchangeable,
-            is_shuffled=self.is_shuffled,
-        )
+    def _count(self, progress: CountProgress | None) -> WordCounts:
+        return count_words(self, progress)
 
     def fingerprint(self) -> str:
         """Return a hash of who holds what, by which a run knows its own clients again.
 
-        It covers all words with their counts and holders, and the items of the first clients.
+        It covers all words, and the items of the first clients.
         """
         rows = self.block(np.arange(min(self.num_clients, _CLIENTS_IN_FINGERPRINT)))
-        arrays = (self.word_counts, self.word_clients, rows.offsets, rows.word_ids, rows.counts)
-        return self._hash_with(*arrays)
-
-    def _hash_with(self, *arrays: npt.NDArray[Any]) -> str:
         digest = hashlib.sha256(repr((self.name, self.num_clients)).encode())
-        digest.update("\0".join(self.lexicon.words).encode("utf-8", "surrogatepass"))
-        for array in arrays:
-            digest.update(np.ascontiguousarray(array).tobytes())
+        update_digest(digest, self.lexicon, rows.offsets, rows.word_ids, rows.counts)
         return digest.hexdigest()
 
-    def count(self, progress: CountProgress | None = None) -> None:
-        """Make the counts, if that takes a pass over the clients that is still to be done.
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers answer for clients; only the one who measures needs the counts.
+        return {**self.__dict__, "_word_counts": None}
 
-        Args:
-            progress: Hears how far it is.
-        """
-        return
 
-    @property
-    def counted_clients(self) -> int:
-        """On how many clients the counts of words rest; if fewer than all, they are scaled up."""
-        return self.num_clients
+def client_order(population: Population, *, seed: int) -> ClientOrder:
+    """Return the order in which a run of a seed asks a population's clients."""
+    return ClientOrder(
+        num_clients=population.num_clients, seed=seed, arrangement=population.arrangement
+    )
 
-    @property
-    def share_std_error(self) -> float:
-        """At most the standard error of a share of all contributions, from counting only some."""
+
+def update_digest(digest: Any, lexicon: Lexicon, *arrays: npt.NDArray[Any]) -> None:
+    """Add words and arrays to a hash."""
+    digest.update("\0".join(lexicon.words).encode("utf-8", "surrogatepass"))
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+
+
+def count_words(
+    population: Population,
+    progress: CountProgress | None = None,
+    *,
+    num_counted: int | None = None,
+    num_threads: int = 1,
+) -> WordCounts:
+    """Return the counts of words, from one pass over clients.
+
+    Args:
+        population: The clients.
+        progress: Hears how far the pass is.
+        num_counted: Count only so many of the first clients, a random sample; None for all.
+        num_threads: How many of them draw blocks: integers add up to the same in any order.
+    """
+    of, size = population.num_clients, len(population.lexicon)
+    counted = min(num_counted or of, of)
+    starts = range(0, counted, _COUNTED_AT_ONCE)
+    stopped, lock = threading.Event(), threading.Lock()
+    num_done = 0
+    hear = progress or (lambda done, total: None)
+    hear(0, counted)
+
+    def work(thread: int) -> tuple[Ids, Ids, int]:
+        nonlocal num_done
+        typed, holders = (np.zeros(size, dtype=np.int64) for _ in range(2))
+        squares = 0
+        for start in starts[thread::num_threads]:
+            if stopped.is_set():
+                break
+            clients = np.arange(start, min(start + _COUNTED_AT_ONCE, counted))
+            rows = population.block(clients)
+            counts = rows.counts.astype(np.int64)
+            sums = np.diff(np.r_[0, np.cumsum(counts)][rows.offsets])
+            squares += int(np.dot(sums, sums))
+            np.add.at(typed, rows.word_ids, counts)
+            np.add.at(holders, rows.word_ids, 1)
+            with lock:
+                num_done += len(clients)
+                hear(num_done, counted)
+        return typed, holders, squares
+
+    with ThreadPoolExecutor(num_threads) as pool:
+        try:
+            parts = list(pool.map(work, range(num_threads)))
+        finally:
+            # After an interrupt, threads end with the chunk at hand.
+            stopped.set()
+    typed, holders, squares = parts[0]
+    for part in parts[1:]:
+        typed += part[0]
+        holders += part[1]
+        squares += part[2]
+    holders[size - population.lexicon.num_stubs :] = 0
+    error = 0.0
+    if counted < of:
+        error = _share_std_error(int(typed.sum()), squares, counted, of)
+        typed, holders = (
+            np.rint(each * (of / counted)).astype(np.int64) for each in (typed, holders)
+        )
+    for each in (typed, holders):
+        each.flags.writeable = False
+    return WordCounts(typed=typed, holders=holders, num_counted=counted, share_std_error=error)
+
+
+def _share_std_error(contributions: int, squares: int, counted: int, num_clients: int) -> float:
+    """Return at most the standard error of a share of all contributions.
+
+    A share is a ratio X / M of sums over clients with 0 <= X_i <= M_i, so that its variance is at
+    most E[M^2] / (n E[M]^2) (delta method), times 1 - n / N for n of N clients.
+    """
+    if not contributions:
         return 0.0
+    mean = contributions / counted
+    return float(np.sqrt(squares / counted / mean**2 / counted * (1 - counted / num_clients)))

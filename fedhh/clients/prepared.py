@@ -22,13 +22,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.clients import Clients
-from fedhh.clients.population import Ids
-from fedhh.questions.clients import ClientBlock
+from fedhh.clients.clients import Clients, Table
+from fedhh.clients.population import Counts, Ids, Words
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
@@ -50,7 +48,6 @@ LARGEST_MANIFEST = 2**20
 """Bytes, as it is read and written."""
 _LARGEST_CHECKED = 2**26
 """Bytes of a file whose digest is checked before a run, within a second."""
-_CLIENTS_AT_ONCE = 2**14
 _BYTES_AT_ONCE = 2**24
 
 
@@ -93,8 +90,14 @@ def is_prepared(path: Path) -> bool:
         return False
 
 
-class Columns:
-    """A prepared directory, opened: its manifest, and its columns where they lie on disk."""
+class MappedTable(Table):
+    """The rows of a prepared directory, where they lie on disk, and its manifest.
+
+    It is pickled as its path: every node maps a directory of the same content at that path, its own
+    or one of a file system that they share. Of an address in object storage, every node has a copy.
+    """
+
+    is_mapped = True
 
     def __init__(self, directory: Path, *, address: str | None = None) -> None:
         """Map the files, whose sizes and columns have to be what the manifest says.
@@ -110,15 +113,28 @@ class Columns:
         content = _read(directory / MANIFEST)
         self.digest = hashlib.sha256(content).hexdigest()
         self.manifest = _manifest(content, directory)
-        counts = self.manifest
-        (self.offsets,) = self._mapped("clients.arrow", counts.clients + 1)
-        self.word_ids, self.counts = self._mapped("rows.arrow", counts.rows)
-        texts, *totals = self._batch("words.arrow", counts.words)
-        self.contributions, self.holders = (each.to_numpy() for each in totals)
+        (offsets,) = self._mapped("clients.arrow", self.manifest.clients + 1)
+        rows = self._mapped("rows.arrow", self.manifest.rows)
+        texts, *totals = self._batch("words.arrow", self.manifest.words)
+        self.totals = (totals[0].to_numpy(), totals[1].to_numpy())
         try:
-            self.words = StoredWords(texts)
+            lexicon = StoredLexicon(words=StoredWords(texts))
         except ValueError:  # Arrow's errors are some, too.
             raise _damaged(directory / "words.arrow") from None
+        super().__init__(lexicon, offsets, *rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.address or str(self.directory.resolve()), self.digest)
+
+    def check_offsets(self, starts: Ids, ends: Ids) -> None:
+        if not ((starts >= 0) & (starts <= ends) & (ends <= len(self.word_ids))).all():
+            raise _damaged(self.directory / "clients.arrow")
+
+    def check_rows(self, word_ids: Words, counts: Counts) -> None:
+        if len(word_ids) and not (
+            0 <= word_ids.min() <= word_ids.max() < self.manifest.words and counts.min() >= 1
+        ):
+            raise _damaged(self.directory / "rows.arrow")
 
     def _mapped(self, name: str, length: int) -> list[npt.NDArray[Any]]:
         return [each.to_numpy(zero_copy_only=True) for each in self._batch(name, length)]
@@ -150,149 +166,9 @@ class Columns:
         return columns
 
 
-class PreparedPopulation(Clients):
-    """The clients of a prepared directory; who holds a copy of it answers for them.
-
-    It is pickled as its path: every node maps a directory of the same content at that path, its own
-    or one of a file system that they share. Of an address in object storage, every node has a copy.
-    """
-
-    is_shuffled = True
-    is_held = False
-
-    def __init__(
-        self,
-        columns: Columns,
-        *,
-        first: int = 0,
-        num_clients: int | None = None,
-        kept: npt.NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Take the clients of a directory, or some that follow each other, and their words.
-
-        Args:
-            columns: The directory.
-            first: Number of the first client.
-            num_clients: How many; None for all.
-            kept: ``(V,) bool``: which words of the directory; None for all.
-        """
-        manifest = columns.manifest
-        size = manifest.clients if num_clients is None else num_clients
-        words, name = columns.words, manifest.name
-        if kept is not None:
-            words = words.only(kept)
-        if size < manifest.clients:
-            name = f"{name}, a random {size:,} of {manifest.clients:,} {manifest.unit}s"
-        super().__init__(
-            name=name,
-            lexicon=StoredLexicon(words=words),
-            offsets=columns.offsets[first : first + size + 1],
-            word_ids=columns.word_ids,
-            counts=columns.counts,
-            unit=manifest.unit,
-            drawn_from=manifest.clients if size < manifest.clients else None,
-        )
-        self._columns, self._first, self._kept = columns, first, kept
-        self._number: npt.NDArray[np.int32] | None = None
-        if kept is not None:
-            self._number = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        self._sampled_totals: tuple[Ids, Ids] | None = None
-
-    @property
-    def directory(self) -> Path:
-        """Where its files are."""
-        return self._columns.directory
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kept = None if self._kept is None else np.packbits(self._kept)
-        columns = self._columns
-        place = columns.address or str(columns.directory.resolve())
-        return _reopened, (place, columns.digest, self._first, self.num_clients, kept)
-
-    def fingerprint(self) -> str:
-        kept = b"" if self._kept is None else np.packbits(self._kept).tobytes()
-        view = repr((self._columns.digest, self._first, self.num_clients)).encode()
-        return hashlib.sha256(view + kept).hexdigest()
-
-    @property
-    def items(self) -> ClientBlock:
-        return self.block(np.arange(self.num_clients))
-
-    def block(self, clients: Ids) -> ClientBlock:
-        starts = self._offsets[clients]
-        ends = self._offsets[clients + 1]
-        sizes = ends - starts
-        if not ((starts >= 0) & (sizes >= 0) & (ends <= len(self._word_ids))).all():
-            raise _damaged(self._columns.directory / "clients.arrow")
-        offsets = np.r_[0, np.cumsum(sizes)]
-        if (starts[1:] == ends[:-1]).all():
-            # Clients that follow each other are read where they lie.
-            rows: Any = slice(int(starts[0]), int(ends[-1])) if len(starts) else slice(0, 0)
-        else:
-            rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        word_ids, counts = self._word_ids[rows], self._counts[rows]
-        num_words = self._columns.manifest.words
-        if len(word_ids) and not (
-            0 <= word_ids.min() <= word_ids.max() < num_words and counts.min() >= 1
-        ):
-            raise _damaged(self._columns.directory / "rows.arrow")
-        if self._number is not None:
-            word_ids = self._number[word_ids]
-            is_kept = word_ids >= 0
-            offsets = np.r_[0, np.cumsum(is_kept)][offsets]
-            word_ids, counts = word_ids[is_kept], counts[is_kept]
-        return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
-
-    @property
-    def word_counts(self) -> Ids:
-        return self._whole_totals[0]
-
-    @property
-    def word_clients(self) -> Ids:
-        return self._whole_totals[1]
-
-    @property
-    def _whole_totals(self) -> tuple[Ids, Ids]:
-        """The manifest's own, or of a sample, counted once."""
-        columns = self._columns
-        if self.num_clients == columns.manifest.clients:
-            kept = slice(None) if self._kept is None else self._kept
-            return columns.contributions[kept], columns.holders[kept]
-        if self._sampled_totals is None:
-            typed, holders = (np.zeros(len(self.lexicon), dtype=np.int64) for _ in range(2))
-            for first in range(0, self.num_clients, _CLIENTS_AT_ONCE):
-                rows = self.block(np.arange(first, min(first + _CLIENTS_AT_ONCE, self.num_clients)))
-                np.add.at(typed, rows.word_ids, rows.counts)
-                np.add.at(holders, rows.word_ids, 1)
-            self._sampled_totals = typed, holders
-        return self._sampled_totals
-
-    def keep_words(self, keep: npt.NDArray[np.bool_]) -> PreparedPopulation:
-        """Return the population with only some words, which leaves the rows where they lie."""
-        kept = keep
-        if self._kept is not None:
-            kept = self._kept.copy()
-            kept[self._kept] = keep
-        return self._view(first=self._first, num_clients=self.num_clients, kept=kept)
-
-    def _sampled(self, size: int, rng: np.random.Generator) -> PreparedPopulation:
-        """Return clients that follow each other from a random place on, with all words.
-
-        They are a random sample, since clients are stored in a random order.
-        """
-        place = int(rng.integers(self.num_clients))
-        first = self._first + place * (self.num_clients - size) // self.num_clients
-        return self._view(first=first, num_clients=size, kept=self._kept)
-
-    def _view(
-        self, *, first: int, num_clients: int, kept: npt.NDArray[np.bool_] | None
-    ) -> PreparedPopulation:
-        return PreparedPopulation(self._columns, first=first, num_clients=num_clients, kept=kept)
-
-
 def open_prepared(
     directory: Path, language: str = ENGLISH, *, address: str | None = None
-) -> PreparedPopulation:
+) -> Clients:
     """Return the clients of a prepared directory, whose files of up to 64 MiB are read once.
 
     Args:
@@ -303,26 +179,33 @@ def open_prepared(
     Raises:
         InputError: The directory is damaged, or of another version or language.
     """
-    columns = Columns(directory, address=address)
-    if columns.manifest.language != language:
+    table = MappedTable(directory, address=address)
+    manifest = table.manifest
+    if manifest.language != language:
         raise InputError(
             f"population.language = {shown(language)}: expected "
-            f"{shown(columns.manifest.language)}, by whose rules {directory} was prepared."
+            f"{shown(manifest.language)}, by whose rules {directory} was prepared."
         )
-    _check_digests(columns, largest=_LARGEST_CHECKED)
-    return PreparedPopulation(columns)
+    _check_digests(table, largest=_LARGEST_CHECKED)
+    return clients_of(table)
+
+
+def clients_of(table: MappedTable) -> Clients:
+    """Return all clients of an open directory."""
+    manifest = table.manifest
+    return Clients.of_table(table, name=manifest.name, unit=manifest.unit, arrangement="random")
 
 
 def verify(directory: Path) -> None:
     """Raise InputError unless every byte of a directory's files is what the manifest says."""
-    _check_digests(Columns(directory), largest=None)
+    _check_digests(MappedTable(directory), largest=None)
 
 
-def _check_digests(columns: Columns, *, largest: int | None) -> None:
-    for name, (size, expected) in columns.manifest.files.items():
+def _check_digests(table: MappedTable, *, largest: int | None) -> None:
+    for name, (size, expected) in table.manifest.files.items():
         is_checked = largest is None or size <= largest
-        if is_checked and file_digest(columns.directory / name) != expected:
-            raise _damaged(columns.directory / name)
+        if is_checked and file_digest(table.directory / name) != expected:
+            raise _damaged(table.directory / name)
 
 
 def file_digest(path: Path) -> str:
@@ -334,20 +217,15 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _reopened(
-    place: str, digest: str, first: int, num_clients: int, kept: npt.NDArray[np.uint8] | None
-) -> PreparedPopulation:
+def _reopened(place: str, digest: str) -> MappedTable:
     address = as_address(place)
-    columns = Columns(Path(place) if address is None else local_copy(address), address=address)
-    if columns.digest != digest:
+    table = MappedTable(Path(place) if address is None else local_copy(address), address=address)
+    if table.digest != digest:
         raise InputError(
             f"Expected the same prepared population on every node, got another one at {place}; "
             "copy the directory of the machine where fedhh runs."
         )
-    words = None
-    if kept is not None:
-        words = np.unpackbits(kept, count=columns.manifest.words).astype(np.bool_)
-    return PreparedPopulation(columns, first=first, num_clients=num_clients, kept=words)
+    return table
 
 
 def _read(path: Path) -> bytes:

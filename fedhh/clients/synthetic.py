@@ -287,7 +287,7 @@ def stored_population(
         word_ids=word_ids,
         counts=np.concatenate([block.counts for block in blocks]),
         unit=model.unit,
-        exchangeable=True,
+        arrangement="independent",
     )
     return population, distinct
 

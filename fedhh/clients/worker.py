@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from fedhh.clients.population import Population
+from fedhh.clients.population import Population, client_order
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Answering, Channel
 from fedhh.questions.clients import ClientBlock
@@ -36,7 +36,7 @@ class ClientWorker:
         """
         self._population = population
         self._seed = seed
-        self._order = population.order(seed=seed)
+        self._order = client_order(population, seed=seed)
         self._words = WordMatcher(population.lexicon)
         self._broadcast: Broadcast | None = None
         self._answering: list[Answering] = []

@@ -272,23 +272,3 @@ def listed_rows(
             size += 1
         ends[client + 1] = size
     return ends, words[:size], sums[:size]
-
-
-@compiled
-def count_words(
-    word_ids: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
-    totals: npt.NDArray[np.signedinteger[Any]],
-) -> None:
-    """Add a block's rows to ``(V, 2)`` totals: contributions, and clients.
-
-    Args:
-        word_ids: ``(rows,) int32``, distinct within a client.
-        counts: ``(rows,) int32``.
-        totals: ``int32``, or ``int64`` where that may be too few bits; changed in place.
-    """
-    for i in range(len(word_ids)):
-        # Unsigned, so that no negative index has to be provided for.
-        word = np.uint64(word_ids[i])
-        totals[word, 0] += counts[i]
-        totals[word, 1] += 1

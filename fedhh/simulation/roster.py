@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,11 @@ if TYPE_CHECKING:  # Accounting loads scipy, which a population does not need.
     from fedhh.accounting.rounds import PlannedRound
 
 ClientNumbers = npt.NDArray[np.int64]
+
+Arrangement = Literal["any", "random", "independent"]
+"""In which order clients are stored: one that somebody gave; a random one, so that those who follow
+each other are a random sample; or as independent draws of one distribution, so that asking them in
+their own order is as good as asking them in a random one."""
 
 LARGEST_SHUFFLED = 2**24
 """Clients whose random order is a shuffle that is held; of more, a keyed permutation."""
@@ -69,14 +74,12 @@ class ClientOrder:
     Attributes:
         num_clients: Clients of the population.
         seed: The run's seed.
-        exchangeable: Whether clients are independent draws of one distribution.
-        is_shuffled: Whether clients are stored in a random order.
+        arrangement: Which order clients are stored in.
     """
 
     num_clients: int
     seed: int
-    exchangeable: bool = False
-    is_shuffled: bool = False
+    arrangement: Arrangement = "any"
 
     def clients(self, cohort: Cohort, block: int) -> ClientNumbers:
         """Return ``(n,) int64``: the numbers of a block's clients."""
@@ -88,13 +91,13 @@ class ClientOrder:
             order = _shuffled(self.num_clients, self.seed, cohort.redraw)
             return order[place].astype(np.int64)
         rng = _order_rng(self.seed, cohort.redraw)
-        if self.is_shuffled and cohort.redraw is None:
+        if self.arrangement == "random" and cohort.redraw is None:
             return self._by_chunks(positions, rng)
         return KeyedPermutation.draw(self.num_clients, rng=rng).at(positions)
 
     def is_their_own(self, cohort: Cohort) -> bool:
         """Return whether clients are asked by their numbers, which is as good as a random order."""
-        return self.exchangeable and cohort.redraw is None
+        return self.arrangement == "independent" and cohort.redraw is None
 
     def _by_chunks(self, positions: ClientNumbers, rng: np.random.Generator) -> ClientNumbers:
         """Return the clients at positions; those beyond the last whole chunk come last."""

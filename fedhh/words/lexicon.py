@@ -23,18 +23,22 @@ _ENCODED_AT_ONCE = 2**18
 class Lexicon:
     """Distinct words; a word's id is its position.
 
+    The last ``num_stubs`` are stubs: beginnings of rare words, which stand for all that begin so,
+    count as contributions and cannot be found.
+
     >>> lexicon = Lexicon(words=["lol", "im"])
     >>> lexicon.ids(["im", "gone"]).tolist()
     [1, -1]
     """
 
     words: Sequence[str]
+    num_stubs: int = 0
     _index: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _codes: dict[str, Codes] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers make what they need of it.
-        return {"words": self.words, "_index": {}, "_codes": {}}
+        return {**self.__dict__, "_index": {}, "_codes": {}}
 
     def __len__(self) -> int:
         return len(self.words)
@@ -44,6 +48,10 @@ class Lexicon:
         if not self._index:
             self._index.update(zip(map(nfc, self.words), range(len(self)), strict=True))
         return np.array([self._index.get(nfc(word), -1) for word in words], dtype=np.int64)
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> Lexicon:
+        """Return some of the words, ``keep`` being ``(V,) bool``, without stubs."""
+        return Lexicon(words=[self.words[i] for i in np.flatnonzero(keep).tolist()])
 
     def encoded(self, alphabet: Alphabet, width: int) -> Codes:
         """Return ``(V, width) uint16``: `Alphabet.encode` of the words, not writable.

@@ -71,5 +71,8 @@ class StoredLexicon(Lexicon):
 
     words: StoredWords
 
+    def only(self, keep: npt.NDArray[np.bool_]) -> StoredLexicon:
+        return StoredLexicon(words=self.words.only(keep))
+
     def ids(self, words: Iterable[str]) -> Indices:
         return np.fromiter((self.words.find(nfc(word)) for word in words), dtype=np.int64)

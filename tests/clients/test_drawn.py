@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients import drawn as drawn_module
+from fedhh.clients import population
 from fedhh.clients.drawn import LEXICON_RANKS, STUBS, DrawnClients
 from fedhh.clients.named_words import NAMED_RANKS
 from fedhh.clients.synthetic import synthetic_population
@@ -125,51 +126,57 @@ def test_counts_are_those_of_the_stored_population(drawn, stored):
     ids = drawn.lexicon.ids(stored.lexicon.words)
     inside = ids >= 0
     counts, clients = (np.zeros(len(drawn.lexicon), np.int64) for _ in range(2))
-    counts[ids[inside]] = stored.word_counts[inside]
-    clients[ids[inside]] = stored.word_clients[inside]
+    counts[ids[inside]] = stored.word_counts().typed[inside]
+    clients[ids[inside]] = stored.word_counts().holders[inside]
     words = [stored.lexicon.words[i] for i in np.flatnonzero(~inside).tolist()]
     stubs = drawn.lexicon.ids([word[:4] + "\0" for word in words])
-    np.add.at(counts, stubs, stored.word_counts[~inside])
-    assert np.array_equal(drawn.word_counts, counts)
-    assert np.array_equal(drawn.word_clients, clients)
+    np.add.at(counts, stubs, stored.word_counts().typed[~inside])
+    assert np.array_equal(drawn.word_counts().typed, counts)
+    assert np.array_equal(drawn.word_counts().holders, clients)
     assert counts[LEXICON_RANKS:].sum() > 0
-    assert drawn.share_std_error == 0
-    assert drawn.counted_clients == CLIENTS
+    assert drawn.word_counts().share_std_error == 0
+    assert drawn.word_counts().num_counted == CLIENTS
 
 
 def test_counts_do_not_depend_on_chunks_or_cores(drawn, monkeypatch):
-    monkeypatch.setattr(drawn_module, "_CLIENTS_AT_ONCE", 999)
+    monkeypatch.setattr(population, "_COUNTED_AT_ONCE", 999)
     monkeypatch.setattr(drawn_module, "num_cores", lambda: 3)
     again = DrawnClients("keyboard60d", CLIENTS, seed=2)
-    assert np.array_equal(again.word_counts, drawn.word_counts)
-    assert np.array_equal(again.word_clients, drawn.word_clients)
-    assert again._census.squares == drawn._census.squares
+    assert np.array_equal(again.word_counts().typed, drawn.word_counts().typed)
+    assert np.array_equal(again.word_counts().holders, drawn.word_counts().holders)
+    some = [DrawnClients("keyboard60d", CLIENTS, seed=2, counted_clients=1_500)]
+    monkeypatch.setattr(population, "_COUNTED_AT_ONCE", 100)
+    some.append(DrawnClients("keyboard60d", CLIENTS, seed=2, counted_clients=1_500))
+    first, second = (each.word_counts().share_std_error for each in some)
+    assert first == second
 
 
 def test_large_populations_are_counted_on_some_clients_within_the_stated_error(drawn):
     counted = 1_500
     some = DrawnClients("keyboard60d", CLIENTS, seed=2, counted_clients=counted)
-    assert some.counted_clients == counted
-    error = some.share_std_error
+    assert some.word_counts().num_counted == counted
+    error = some.word_counts().share_std_error
     assert 0 < error < 0.1
     scale = CLIENTS / counted
-    mass, all_mass = (p.word_counts.sum() for p in (some, drawn))
+    mass, all_mass = (p.word_counts().typed.sum() for p in (some, drawn))
     for first, last in [(0, 10), (0, 1_000), (1_000, 100_000), (0, LEXICON_RANKS)]:
-        share = some.word_counts[first:last].sum() / mass
-        truth = drawn.word_counts[first:last].sum() / all_mass
+        share = some.word_counts().typed[first:last].sum() / mass
+        truth = drawn.word_counts().typed[first:last].sum() / all_mass
         assert abs(share - truth) < 6 * error
-    assert some.word_clients.max() <= CLIENTS
+    assert some.word_counts().holders.max() <= CLIENTS
     few = DrawnClients("keyboard60d", counted, seed=2)
-    assert np.array_equal(some.word_clients, np.rint(few.word_clients * scale).astype(np.int64))
+    assert np.array_equal(
+        some.word_counts().holders, np.rint(few.word_counts().holders * scale).astype(np.int64)
+    )
 
 
 @pytest.mark.slow("::test_memory_does_not_depend_on_the_number_of_clients")
 def test_a_copy_for_a_worker_draws_the_same_and_leaves_the_counts_behind(drawn):
-    drawn.count()
+    drawn.word_counts()
     uncounted = DrawnClients("keyboard60d", CLIENTS, seed=2)
     assert uncounted.lexicon is drawn.lexicon  # of which a copy has the words
     sent = pickle.dumps(drawn)
-    assert len(sent) < len(pickle.dumps(uncounted)) + drawn.word_counts.nbytes / 100
+    assert len(sent) < len(pickle.dumps(uncounted)) + drawn.word_counts().typed.nbytes / 100
     copied = pickle.loads(sent)
     assert word_rows(copied, range(20)) == word_rows(drawn, range(20))
 
@@ -212,13 +219,7 @@ def test_no_alphabet_spells_a_stub_and_its_beginning_votes(drawn, symbols):
 def test_populations_are_counted_whole_up_to_a_size_and_on_some_clients_beyond(monkeypatch):
     monkeypatch.setattr(drawn_module, "COUNTED_WHOLE", 1_000)
     monkeypatch.setattr(drawn_module, "COUNTED_CLIENTS", 300)
-    assert DrawnClients("chat", 1_000, seed=0).counted_clients == 1_000
-    assert DrawnClients("chat", 1_001, seed=0).counted_clients == 300
-    assert DrawnClients("chat", 1_001, seed=0, counted_clients=7).counted_clients == 7
-
-
-def test_counts_get_more_bits_before_they_overflow(monkeypatch):
-    few = DrawnClients("chat", 300, seed=0)
-    monkeypatch.setattr(drawn_module, "_LARGEST_INT32", 10)
-    monkeypatch.setattr(drawn_module, "_CLIENTS_AT_ONCE", 50)
-    assert np.array_equal(DrawnClients("chat", 300, seed=0).word_counts, few.word_counts)
+    assert DrawnClients("chat", 1_000, seed=0).word_counts().num_counted == 1_000
+    assert DrawnClients("chat", 1_001, seed=0).word_counts().num_counted == 300
+    few = DrawnClients("chat", 1_001, seed=0, counted_clients=7)
+    assert few.word_counts().num_counted == 7

@@ -116,7 +116,7 @@ def test_removal_keeps_clients_and_says_what_it_took(population):
     assert target.lexicon.words == ["lol", "dogs'", "im"]
     assert target.num_clients == 3
     assert target.items.offsets.tolist() == [0, 1, 1, 3]
-    assert target.word_counts.tolist() == [5, 0, 4]
+    assert target.word_counts().typed.tolist() == [5, 0, 4]
     assert (facts.known, facts.tokens, facts.words) == ("mine", 15, 4)
     assert (facts.known_tokens, facts.known_words) == (6, 1)
     assert facts.known_token_share == pytest.approx(0.4)

@@ -53,7 +53,7 @@ def test_a_population_holds_what_its_drawer_draws(preset):
 def test_a_lexicon_has_every_held_word_once_and_no_other(chat):
     words = list(chat.lexicon.words)
     assert len(set(words)) == len(words)
-    assert chat.word_clients.min() >= 1
+    assert chat.word_counts().holders.min() >= 1
 
 
 def test_ranks_far_beyond_the_named_ones_get_words_too():

@@ -14,7 +14,7 @@ from fedhh.questions.clients import ClientBlock
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation import roster
-from fedhh.simulation.roster import LARGEST_SHUFFLED
+from fedhh.simulation.roster import LARGEST_SHUFFLED, Arrangement
 from fedhh.testing import LETTERS
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import answered
@@ -27,12 +27,11 @@ class Listening(Population):
     name = "listening"
     unit = "client"
     lexicon = Lexicon(words=["a"])
-    word_counts = word_clients = np.zeros(1, dtype=np.int64)
     num_clients = 0
 
-    def __init__(self, num_clients: int, *, exchangeable: bool = False) -> None:
+    def __init__(self, num_clients: int, *, arrangement: Arrangement = "any") -> None:
         self.num_clients = num_clients
-        self.exchangeable = exchangeable
+        self.arrangement = arrangement
         self.asked: list[np.ndarray] = []
 
     def block(self, clients: np.ndarray) -> ClientBlock:
@@ -57,7 +56,7 @@ COHORT = Cohort(start=5, size=20_000, redraw=0)
 
 @pytest.mark.slow("::test_on_both_sides_of_the_largest_shuffle_clients_are_spread_and_asked_once")
 def test_a_billion_clients_are_asked_in_a_random_order_that_takes_no_memory():
-    population = Listening(10**9, exchangeable=True)
+    population = Listening(10**9, arrangement="independent")
     asked(population, replace(COHORT, size=1))
     tracemalloc.start()
     first = asked(population, COHORT)

@@ -18,7 +18,7 @@ CLIENTS = 60_000
 
 def counts_of(model, population) -> np.ndarray:
     """Contributions by rank."""
-    held = dict(zip(population.lexicon.words, population.word_counts.tolist(), strict=True))
+    held = dict(zip(population.lexicon.words, population.word_counts().typed.tolist(), strict=True))
     return np.array([held.get(word, 0) for word in model.word_list.words])
 
 
@@ -30,7 +30,7 @@ def p_value(counts: np.ndarray, exponent: float) -> float:
 def test_every_client_holds_one_word_by_zipfs_distribution():
     model = zipf_words(300, exponent=1.1)
     population = synthetic_population(model, CLIENTS, seed=5)
-    assert population.word_counts.sum() == population.word_clients.sum() == CLIENTS
+    assert population.word_counts().typed.sum() == population.word_counts().holders.sum() == CLIENTS
     counts = counts_of(model, population)
     assert p_value(counts, 1.1) > ALPHA
     assert p_value(counts, 1.05) < ALPHA
@@ -68,7 +68,7 @@ def test_a_configuration_can_ask_for_it():
     assert drawn.name.startswith("zipf(0.9) over 400 random words of 4 letters")
     assert population().lexicon.words[0] in zipf_words().word_list.words
     many = population(model={"log_words_mean": 2.0, "log_words_sd": 0.0})
-    assert many.word_counts.sum() == 500
+    assert many.word_counts().typed.sum() == 500
 
 
 @every(

@@ -146,7 +146,7 @@ def test_the_votes_of_a_found_word_are_counted_from_every_later_tally(clients):
 
 def test_frequent_words_are_found_where_eta_limits_too():
     many = small_population(30_000, num_words=300, words_per_client=2)
-    frequent = np.argsort(-many.word_counts)[:8]
+    frequent = np.argsort(-many.word_counts().typed)[:8]
     none = named_list("none")
     crowded = replace(FULL, eta_max=50, max_items=2, local_epsilon=8.0, known_words=none)
     settled, done = run(crowded, many)
@@ -158,7 +158,7 @@ def test_frequent_words_are_found_where_eta_limits_too():
 def test_frequent_words_are_found_where_eta_limits_and_clients_are_many():
     # Two words of a client are drawn by a Zipf law: the first of them has hundreds of limits.
     many = small_population(100_000, num_words=1_000, words_per_client=2)
-    frequent = np.argsort(-many.word_counts)[:25]
+    frequent = np.argsort(-many.word_counts().typed)[:25]
     none = named_list("none")
     crowded = replace(FULL, eta_max=150, max_items=2, local_epsilon=8.0, known_words=none)
     settled, done = run(crowded, many)

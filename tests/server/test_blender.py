@@ -121,8 +121,8 @@ def test_frequent_words_are_found_none_is_invented_and_estimates_are_within_thei
     found = settled.discoveries(state)
     ids = population.lexicon.ids(found.words)
     assert (ids >= 0).all()
-    assert set(np.argsort(-population.word_counts)[:8].tolist()) <= set(ids.tolist())
-    expected = population.word_counts[ids] * 0.95
+    assert set(np.argsort(-population.word_counts().typed)[:8].tolist()) <= set(ids.tolist())
+    expected = population.word_counts().typed[ids] * 0.95
     assert (np.abs(found.estimate - expected) < 5 * np.sqrt(found.variance)).all()
     # Each group alone says less.
     share = state.own.share * 95_000

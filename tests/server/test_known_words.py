@@ -56,7 +56,7 @@ PROTOCOLS = {
 @pytest.mark.parametrize("name", thinned(PROTOCOLS))
 def test_a_word_that_is_known_is_no_candidate_and_the_others_are_found(name):
     clients = small_population(60_000, num_words=60, words_per_client=2)
-    first, second, *_ = np.argsort(-clients.word_clients)
+    first, second, *_ = np.argsort(-clients.word_counts().holders)
     (frequent, other) = (clients.lexicon.words[word] for word in (first, second))
 
     def run(*known):

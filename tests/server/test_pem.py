@@ -112,7 +112,7 @@ def test_frequent_words_are_found_by_every_oracle(population, oracle):
     ids = population.lexicon.ids(discovered.words)
     real = ids >= 0
     # A fifth of the clients is in the last group; nearly all clients fit into four items.
-    expected = population.word_clients[ids[real]] / 5
+    expected = population.word_counts().holders[ids[real]] / 5
     assert (np.abs(discovered.estimate[real] - expected) < 0.2 * expected + 80).all()
 
 

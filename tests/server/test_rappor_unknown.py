@@ -81,8 +81,8 @@ def test_estimates_are_within_their_errors_and_none_is_invented():
     assert recall_of_top(found.words, population, 3) == 1.0
     ids = population.lexicon.ids(found.words)
     assert (ids >= 0).all()
-    errors = np.abs(found.estimate - population.word_counts[ids])
-    assert (errors < 5 * np.sqrt(found.variance) + 0.05 * population.word_counts[ids]).all()
+    errors = np.abs(found.estimate - population.word_counts().typed[ids])
+    assert (errors < 5 * np.sqrt(found.variance) + 0.05 * population.word_counts().typed[ids]).all()
     *ngrams, num_edges, candidates = state.own
     assert len(ngrams) == 3
     assert min(ngrams) > 3

@@ -44,11 +44,11 @@ def test_without_noise_treehist_finds_words_with_their_counts(population):
     state = final_state(protocol, population)
     found = protocol.discoveries(state)
     ids = population.lexicon.ids(found.words)
-    assert set(np.flatnonzero(population.word_clients >= 40).tolist()) <= set(ids.tolist())
+    assert set(np.flatnonzero(population.word_counts().holders >= 40).tolist()) <= set(ids.tolist())
     counted = found.estimate > 10
     assert (ids[counted] >= 0).mean() > 0.75
     held = counted & (ids >= 0)
-    errors = found.estimate[held] - population.word_clients[ids[held]]
+    errors = found.estimate[held] - population.word_counts().holders[ids[held]]
     assert (np.abs(errors) < 2.5).mean() > 0.95
     assert (np.diff(found.estimate) <= 0).all()
     # The first level keeps all letters, and each level was asked about.
@@ -61,11 +61,11 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     found = protocol.discoveries(final_state(protocol, population))
     held = population.lexicon.ids(found.words)
     assert (held >= 0).mean() > 0.9
-    frequent = np.flatnonzero(population.word_clients >= 40)
+    frequent = np.flatnonzero(population.word_counts().holders >= 40)
     puzzle = protocol.records().channel.puzzle
     codes = protocol.symbols.encode(population.lexicon.words, width=6)
     bucket = puzzle.puzzles(puzzle.names.keys(codes))
-    counts = population.word_clients.astype(float)
+    counts = population.word_counts().holders.astype(float)
     alone = [
         word
         for word in frequent.tolist()
@@ -141,7 +141,7 @@ def test_frequent_words_are_found_under_noise_and_counted_within_it(protocol, po
     assert np.count_nonzero(ids < 0) <= 5
     held = ids >= 0
     # Nearly all clients fit into four items.
-    truth = population.word_clients[ids[held]]
+    truth = population.word_counts().holders[ids[held]]
     error = np.abs(found.estimate[held] - truth)
     assert (error < 0.1 * truth + 5 * np.sqrt(found.variance[held])).all()
 

@@ -60,11 +60,11 @@ def test_without_noise_words_are_found_with_their_counts(population):
     ids = population.lexicon.ids(discovered.words)
     assert len(set(discovered.words)) == len(ids)
     # Rarer words may lack a report at one of the three positions.
-    assert set(np.flatnonzero(population.word_clients >= 40).tolist()) <= set(ids.tolist())
-    assert np.count_nonzero(population.word_clients >= 40) > 60
+    assert set(np.flatnonzero(population.word_counts().holders >= 40).tolist()) <= set(ids.tolist())
+    assert np.count_nonzero(population.word_counts().holders >= 40) > 60
     # Strings share a cell of 16,384 here and there; every other count is exact.
     held = ids >= 0
-    errors = discovered.estimate[held] - population.word_clients[ids[held]]
+    errors = discovered.estimate[held] - population.word_counts().holders[ids[held]]
     assert (np.abs(errors) < 2.5).mean() > 0.95
     assert (np.diff(discovered.estimate) <= 0).all()
 
@@ -80,7 +80,7 @@ def test_a_longer_word_is_found_as_its_beginning():
 def test_longer_words_are_found_as_their_beginnings(population):
     state = final_state(replace(NOISELESS, length=4), population)
     found = set(NOISELESS.discoveries(state).words)
-    held = np.flatnonzero(population.word_clients >= 40)
+    held = np.flatnonzero(population.word_counts().holders >= 40)
     expected = {population.lexicon.words[word][:4] for word in held.tolist()}
     assert expected <= found
     # What else there is is rare, or shares a cell with one of them.
@@ -107,8 +107,8 @@ def test_estimates_are_within_five_standard_deviations_of_the_truth():
     discovered = protocol.discoveries(final_state(protocol, population))
     ids = population.lexicon.ids(discovered.words)
     real = ids >= 0
-    truth = population.word_clients[ids[real]]
-    collisions = (population.word_clients**2).sum() / (64 * 256)
+    truth = population.word_counts().holders[ids[real]]
+    collisions = (population.word_counts().holders ** 2).sum() / (64 * 256)
     deviation = np.sqrt(discovered.variance[real] + collisions)
     assert np.count_nonzero(real) > 10
     assert (np.abs(discovered.estimate[real] - truth) < 5 * deviation).all()

@@ -249,8 +249,8 @@ def test_frequent_words_are_found_and_the_report_is_about_the_client(sets_of_let
     population = sets_of_letters
     known = Candidates(population.lexicon.words)
     result = fedhh.simulate(Svim(candidates=known, keep=20, local_epsilon=4.0), population, seed=0)
-    top = np.argsort(-population.word_clients)[:8]
-    held = {population.lexicon.words[i]: int(population.word_clients[i]) for i in top}
+    top = np.argsort(-population.word_counts().holders)[:8]
+    held = {population.lexicon.words[i]: int(population.word_counts().holders[i]) for i in top}
     found = result.discoveries.set_index("word")
     assert len(found) == 20
     assert set(held) <= set(found.index)
@@ -280,8 +280,8 @@ def test_a_randomizer_that_counts_its_outputs_is_asked_about_values():
 def test_svim_finds_more_than_ldpminer_and_counts_better(sets_of_letters):
     population = sets_of_letters
     known = {"candidates": Candidates(population.lexicon.words), "keep": 20, "local_epsilon": 4.0}
-    top = np.argsort(-population.word_clients)[:20]
-    held = {population.lexicon.words[i]: int(population.word_clients[i]) for i in top}
+    top = np.argsort(-population.word_counts().holders)[:20]
+    held = {population.lexicon.words[i]: int(population.word_counts().holders[i]) for i in top}
     most = list(held)[:3]
     hits, errors = {}, {}
     for protocol in (Svim(**known), LdpMiner(**known, padded_size=4)):
@@ -365,7 +365,7 @@ def test_a_tally_drawn_at_once_finds_the_same_words():
 @pytest.mark.slow("::test_a_tally_drawn_at_once_finds_the_same_words")
 def test_tallies_drawn_at_once_find_the_same_words(sets_of_letters):
     known = {"candidates": Candidates(sets_of_letters.lexicon.words), "local_epsilon": 4.0}
-    top = np.argsort(-sets_of_letters.word_clients)[:5]
+    top = np.argsort(-sets_of_letters.word_counts().holders)[:5]
     held = {sets_of_letters.lexicon.words[i] for i in top}
     for protocol in (
         Svim(**known, keep=5, oracle="oue"),

@@ -72,7 +72,7 @@ def test_every_word_found_has_enough_holders(population):
     ids = population.lexicon.ids(discovered.words)
     assert len(ids) > 5
     assert (ids >= 0).all()
-    assert (population.word_clients[ids] >= discovered.estimate).all()
+    assert (population.word_counts().holders[ids] >= discovered.estimate).all()
     assert discovered.estimate.min() >= 10
 
 

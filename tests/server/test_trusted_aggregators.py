@@ -67,7 +67,7 @@ def test_held_words_with_most_holders_are_found_and_no_others(name):
     found = result.discoveries
     assert len(found) > 3
     assert result.metrics.precision == 1.0
-    top = population.lexicon.words[int(np.argmax(population.word_clients))]
+    top = population.lexicon.words[int(np.argmax(population.word_counts().holders))]
     assert top in set(found["word"])
     assert found["pass"].eq(1).all()
 

@@ -227,7 +227,9 @@ def words_of(protocol, population, seed):
 
 
 def held_by_anybody(population):
-    return {population.lexicon.words[word] for word in np.flatnonzero(population.word_counts)}
+    return {
+        population.lexicon.words[word] for word in np.flatnonzero(population.word_counts().typed)
+    }
 
 
 @pytest.mark.parametrize("name", thinned(TINY_PROTOCOLS, keep=2))

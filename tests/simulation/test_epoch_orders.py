@@ -21,7 +21,7 @@ def order_of(seed, epoch, **more):
     return tuple(order.clients(Cohort(start=0, size=NUM_CLIENTS, redraw=epoch), 0).tolist())
 
 
-@pytest.mark.parametrize("more", [{}, {"exchangeable": True}, {"is_shuffled": True}])
+@pytest.mark.parametrize("more", [{}, {"arrangement": "independent"}, {"arrangement": "random"}])
 @pytest.mark.parametrize("largest_shuffled", [2**24, 1])
 def test_two_epochs_have_uniform_orders_of_clients_that_are_independent(
     monkeypatch, largest_shuffled, more

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.fakes import Fakes
+from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
@@ -91,7 +92,7 @@ def here_and_there(
 ) -> list[Round[Any]]:
     """Return the first round of a protocol, asked in this process and through actors."""
     population = small_population(6_000)
-    roster = Roster(population.order(seed=9), devices=devices, fakes=groups)
+    roster = Roster(client_order(population, seed=9), devices=devices, fakes=groups)
     here = InProcessExecutor(ClientWorker(population, seed=9))
     return [next(rounds(protocol, way, roster=roster, **options)) for way in (here, there)]
 

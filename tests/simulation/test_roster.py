@@ -12,6 +12,7 @@ import fedhh
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.clients.clients import Clients
+from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices, check_ins
 from fedhh.experiments.run.run import simulate
@@ -74,7 +75,7 @@ def parts(workers: int = 1, *, population=POPULATION) -> Parts:
 
 
 def roster_of(devices: Devices | None, population=POPULATION) -> Roster:
-    return Roster(population.order(seed=9), devices=devices)
+    return Roster(client_order(population, seed=9), devices=devices)
 
 
 def settled(protocol):
@@ -181,7 +182,7 @@ def test_a_roster_is_a_value_that_says_the_same_elsewhere():
     copy = pickle.loads(pickle.dumps(who))
     assert copy == who
     assert hash(copy) == hash(who)
-    order = POPULATION.order(seed=9)
+    order = client_order(POPULATION, seed=9)
     clients = order.clients(who.cohort, 3)
     drawn = check_ins(DEVICES, 0, 1, clients, 3, seed=9)
     there = drawn.is_eligible & ~drawn.is_lost & (drawn.place < 0.85)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_oracle
 from fedhh.protocol import DiscoveryProtocol
@@ -69,7 +70,7 @@ def first_round(population, seed, fidelity, protocol=PROTOCOL, *, progress=None,
         engine.rounds(
             protocol,
             executor or InProcessExecutor(ClientWorker(population, seed=seed)),
-            roster=Roster(population.order(seed=seed)),
+            roster=Roster(client_order(population, seed=seed)),
             fidelity=fidelity,
             progress=progress,
         )
@@ -134,14 +135,14 @@ def coverage_and_kept(protocol: DiscoveryProtocol, fidelity, population, seed):
     *_, last = engine.rounds(
         protocol,
         InProcessExecutor(ClientWorker(population, seed=seed)),
-        roster=Roster(population.order(seed=seed)),
+        roster=Roster(client_order(population, seed=seed)),
         fidelity=fidelity,
     )
     words = population.lexicon.ids(protocol.discoveries(last.state).words)
     words = words[words >= 0]
     kept = np.zeros(len(population.lexicon), dtype=bool)
     kept[words] = True
-    counts = population.word_counts
+    counts = population.word_counts().typed
     return counts[kept].sum() / counts.sum(), kept
 
 

@@ -29,7 +29,7 @@ def test_a_bit_has_the_epsilon_that_it_states():
 def test_frequent_words_are_found_with_counts_within_their_errors():
     found = fedhh.simulate(TRIAL.protocol, POPULATION, seed=0).discoveries
     assert len(found) >= 2
-    assert found["true_clients"].min() > 4 * np.median(POPULATION.word_clients)
+    assert found["true_clients"].min() > 4 * np.median(POPULATION.word_counts().holders)
     errors = found["estimated_clients"] - found["true_clients"]
     assert (errors < 5 * found["std_error"]).all()
 

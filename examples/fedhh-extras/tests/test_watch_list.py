@@ -6,7 +6,7 @@ from fedhh.testing import protocol_checks, protocol_trial, small_population
 from tests.every import every
 
 POPULATION = small_population(4_000)
-ORDER = np.argsort(-POPULATION.word_clients, kind="stable")
+ORDER = np.argsort(-POPULATION.word_counts().holders, kind="stable")
 HELD = [POPULATION.lexicon.words[place] for place in ORDER[:4]]
 TRIAL = protocol_trial(
     WatchList(alphabet="abcdef", candidates=fedhh.Candidates((*HELD, "fafafa")), local_epsilon=6.0),

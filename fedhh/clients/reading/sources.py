@@ -101,6 +101,7 @@ def _population(rows: Rows, name: str, unit: str = "user") -> Clients:
         word_ids=np.concatenate(word_ids),
         counts=np.concatenate(counts),
         unit=unit,
+        arrangement="random",
     )
 
 

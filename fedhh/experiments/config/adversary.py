@@ -9,7 +9,7 @@ from pydantic import Field
 from fedhh.adversary import (
     MOST_TARGETS,
     Adversary,
-    FakeClients,
+    FakeCounts,
     FakeShare,
     Goal,
     Strategy,
@@ -22,7 +22,7 @@ from fedhh.settings import described
 class AdversaryConfig(Section):
     """Fake clients, or clients that collude; without this table, all clients are honest."""
 
-    clients: Annotated[FakeClients, one_of(FakeClients)] = None
+    clients: Annotated[FakeCounts, one_of(FakeCounts)] = None
     share: FakeShare | None = None
     goal: Goal = "promote"
     strategy: Strategy = "output"

@@ -66,12 +66,12 @@ def looked_at(content: FileContent) -> FileContent:
     Raises:
         InputError: A file of a prepared directory is damaged.
     """
-    from fedhh.clients.prepared import PreparedPopulation, verify
+    from fedhh.clients.prepared import MappedTable, verify
 
     population = content.population
-    if not isinstance(population, PreparedPopulation):
+    if not isinstance(population.table, MappedTable):
         return content
-    verify(population.directory)
+    verify(population.table.directory)
     size = min(population.num_clients, _LOOKED_AT)
     return replace(
         content, population=population.sample_clients(size, rng=np.random.default_rng(0))

@@ -302,8 +302,8 @@ class _AllNew(Mapping[str, Any]):
     @cached_property
     def _all(self) -> dict[str, Any]:
         population = self._population
-        tokens = int(population.word_counts.sum())
-        held = int((population.word_clients > 0).sum())
+        tokens = int(population.word_counts().typed.sum())
+        held = int((population.word_counts().holders > 0).sum())
         return removal_facts(
             KnownRemoval(
                 known=self._known, tokens=tokens, words=held, known_tokens=0, known_words=0

@@ -9,7 +9,8 @@ import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.accounting.terms import PrivacyTerms
-from fedhh.clients.population import Ids, Population
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Ids, Population, client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of, settle
@@ -252,7 +253,7 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     """
     _, protocol = settle(config, population.num_clients, population.lexicon.words)
     executor = InProcessExecutor(ClientWorker(population, seed=config.seed))
-    roster = Roster(population.order(seed=config.seed))
+    roster = Roster(client_order(population, seed=config.seed))
     state = protocol.initialize()
     for finished in engine.rounds(protocol, executor, roster=roster, fidelity=fidelity_of(config)):
         state = finished.state
@@ -289,7 +290,7 @@ def share_std_error(population: Population, held: Ids) -> float:
     It is of the clients' draw, each with all that it contributes, by the variance of a ratio. Of
     clients that are not held in memory, which are many, it is 0.
     """
-    if not population.is_held:
+    if not isinstance(population, Clients) or not population.is_held:
         return 0.0
     rows = population.block(np.arange(population.num_clients))
     sizes = np.diff(rows.offsets)

@@ -221,9 +221,8 @@ def _targets(
         return list(adversary.targets)
     words = population.lexicon.words
     if adversary.goal == "demote":
-        population.count()
         spelled = population.lexicon.reachable(protocol.symbols, longest)
-        holders = np.where(spelled, population.word_clients, -1)
+        holders = np.where(spelled, population.word_counts().holders, -1)
         most = np.argsort(-holders, kind="stable")[: adversary.num_targets]
         return [words[i] for i in most.tolist() if holders[i] > 0]
     return random_targets(

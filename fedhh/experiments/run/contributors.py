@@ -50,7 +50,7 @@ def contributors(
         seed: The run's seed, on which ties of greedy sampling depend.
     """
     asked = population.num_clients
-    if population.exchangeable and not isinstance(population, Clients):
+    if population.arrangement == "independent" and not isinstance(population, Clients):
         asked = min(asked, _MOST_DRAWN)
     said, held = _sums(question, population, asked, seed)
     finished = question.names.finished

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.population import Population
+from fedhh.clients.population import Population, client_order
 from fedhh.devices import Devices
 from fedhh.experiments.run.adversary import FakeClients
 from fedhh.experiments.run.calendar import Timetable
@@ -92,7 +92,9 @@ class FollowedRun:
         self._server_seconds = 0.0
         self._rows: list[LayerRow] = []
         self._fakes = FakeClients(adversary, protocol, population, seed=seed)
-        roster = Roster(population.order(seed=seed), devices=devices, fakes=self._fakes.groups)
+        roster = Roster(
+            client_order(population, seed=seed), devices=devices, fakes=self._fakes.groups
+        )
         self._hours = Timetable(
             roster,
             devices,

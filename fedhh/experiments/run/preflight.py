@@ -94,7 +94,7 @@ def preflight_of(
     first = protocols[0]
     spelling = spelling_of(
         population.lexicon.words,
-        population.word_counts,
+        population.word_counts().typed,
         alphabet=first.symbols.symbols,
         depth=first.longest_word,
     )
@@ -114,12 +114,12 @@ def preflight_of(
     if content is not None and content.texts.number:
         for (reason, _), times in content.texts.dropped.items():
             dropped[reason] += times
-        tokens = int(content.population.word_counts.sum()) + dropped.total()
+        tokens = int(content.population.word_counts().typed.sum()) + dropped.total()
     return Preflight(
         name=population.name,
         unit=population.unit,
         clients=population.num_clients,
-        words=int((population.word_counts > 0).sum()),
+        words=int((population.word_counts().typed > 0).sum()),
         contributions=spelling.tokens,
         spelling=spelling,
         folded_share=_folded_share(population, first),
@@ -239,5 +239,5 @@ def _folded_share(population: Clients, protocol: AnyProtocol) -> float:
     distinct = sorted(set(forms))
     spelled = set(np.array(distinct)[Lexicon(words=distinct).reachable(symbols, depth)].tolist())
     gained = lost[[form in spelled for form in forms]] if len(lost) else lost
-    counts = population.word_counts
+    counts = population.word_counts().typed
     return float(counts[gained].sum() / max(int(counts.sum()), 1))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.adversary import Adversary
-from fedhh.clients.population import Population
+from fedhh.clients.population import Population, client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.experiments.config.domain import (
@@ -201,6 +201,6 @@ def rounds(
     yield from engine.rounds(
         protocol,
         InProcessExecutor(ClientWorker(population, seed=seed)),
-        roster=Roster(population.order(seed=seed)),
+        roster=Roster(client_order(population, seed=seed)),
         fidelity=Fidelity(),
     )

@@ -60,21 +60,20 @@ class Truth:
         progress: CountProgress | None = None,
     ) -> None:
         """Count once; the arrays are shared by all that measure."""
-        population.count(progress)
+        found = population.word_counts(progress)
         self._lexicon = population.lexicon
         self._alphabet = alphabet
         self._depth = depth
         self.words = population.lexicon.words
-        self.counts = population.word_counts
-        self.clients = population.word_clients
+        self.counts, self.clients = found.typed, found.holders
         self.mass = int(self.counts.sum())
         self.num_clients = population.num_clients
-        self.counted_clients = population.counted_clients
-        self.share_std_error = population.share_std_error
+        self.counted_clients = found.num_counted
+        self.share_std_error = found.share_std_error
         self.reachable = population.lexicon.reachable(alphabet, depth)
         # Of a stub's words, it can spell what it can spell of their beginning.
         self.reachable_mass = self.share(
-            self.reachable | _spellable_stubs(population, alphabet, depth)
+            self.reachable | _spellable_stubs(population.lexicon, alphabet, depth)
         )
         self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._matcher = WordMatcher(population.lexicon)
@@ -171,7 +170,7 @@ def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
         "name": population.name,
         "unit": population.unit,
         "clients": population.num_clients,
-        "drawn_from_clients": population.drawn_from,
+        "drawn_from_clients": getattr(population, "drawn_from", None),
         "counted_clients": truth.counted_clients,
         "coverage_std_error_at_most": truth.share_std_error,
     }
@@ -181,16 +180,13 @@ def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
     return np.asarray(walk.nodes(trie) != ABSENT)
 
 
-def _spellable_stubs(
-    population: Population, alphabet: Alphabet, depth: int
-) -> npt.NDArray[np.bool_]:
+def _spellable_stubs(lexicon: Lexicon, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
     """Return ``(V,) bool``: which words are stubs of words that the protocol could spell.
 
     That is so where it spells their first symbols, and words as long as the shortest of a stub.
     """
-    spellable = np.zeros(len(population.lexicon), dtype=np.bool_)
-    if population.num_stubs and depth >= _SHORTEST_OF_STUB:
-        stubs = population.lexicon.words[-population.num_stubs :]
-        starts = Lexicon(words=[stub[:-1] for stub in stubs])
-        spellable[-population.num_stubs :] = starts.reachable(alphabet, depth)
+    spellable = np.zeros(len(lexicon), dtype=np.bool_)
+    if lexicon.num_stubs and depth >= _SHORTEST_OF_STUB:
+        starts = Lexicon(words=[stub[:-1] for stub in lexicon.words[-lexicon.num_stubs :]])
+        spellable[-lexicon.num_stubs :] = starts.reachable(alphabet, depth)
     return spellable

@@ -67,7 +67,8 @@ def central_bound(
         return CentralBound(
             why_not=f"its clients have more than {MOST_CONTRIBUTIONS:,} contributions"
         )
-    counts, holders = population.word_counts, population.word_clients
+    found = population.word_counts()
+    counts, holders = found.typed, found.holders
     if ((holders > 0).sum(), counts.sum()) != (row["target_words"], row["target_contributions"]):
         return CentralBound(why_not="its clients are others by now")
     shares = counts / counts.sum()

@@ -179,7 +179,7 @@ def _domain(config: DomainConfig, seed: int) -> tuple[Floats, list[str] | None]:
     if config.population is not None:
         population, _ = build_population(config.population, seed=seed)
         words = list(population.lexicon.words)
-        weights = population.word_counts.astype(np.float64)
+        weights = population.word_counts().typed.astype(np.float64)
     else:
         path = Path(config.words)
         missing = f"domain.words: cannot read {path}: No such file or directory."

@@ -111,7 +111,7 @@ class DatedPopulation(PopulationOverTime):
             num_clients=len(devices),
             unit=self.unit,
         )
-        held = whole.word_clients > 0
+        held = whole.word_counts().holders > 0
         return whole.keep_words(held), self._born[held]
 
 

@@ -108,7 +108,7 @@ def run_job(job: Job, period: Period) -> Found:
     table = table[~table["word"].isin(job.published)]
     lexicon = period.population.lexicon
     ids = lexicon.ids(table["word"])
-    holders = np.append(period.population.word_clients, 0)
+    holders = np.append(period.population.word_counts().holders, 0)
     return {
         "status": RUN,
         "reason": "",
@@ -137,7 +137,7 @@ def unanswered(status: str, reason: str) -> Found:
 
 def coverage(period: Period, published: Sequence[str]) -> float:
     """Return the share of a period's contributions that fall on some words; 0 without any."""
-    counts = period.population.word_counts
+    counts = period.population.word_counts().typed
     ids = period.population.lexicon.ids(published)
     total = int(counts.sum())
     return int(counts[ids[ids >= 0]].sum()) / total if total else 0.0
@@ -154,7 +154,7 @@ def asked_devices(population: Clients, job: Job) -> Clients:
         counts=rows.counts,
         unit=population.unit,
     )
-    keep = asked.word_clients > 0
+    keep = asked.word_counts().holders > 0
     ids = population.lexicon.ids(job.published)
     keep[ids[ids >= 0]] = False
     return asked.keep_words(keep)

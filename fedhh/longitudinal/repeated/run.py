@@ -347,15 +347,15 @@ def _record(
         )  # fmt: skip
     population = period.population
     least = plan.section.classes[0] / 1000 * population.num_clients
-    ids = np.flatnonzero(population.word_clients >= least)
+    ids = np.flatnonzero(population.word_counts().holders >= least)
     born = [None if math.isnan(day) else day for day in period.born_days[ids].tolist()]
     return PeriodRecord(
         number=number,
         first_day=first_day,
         devices=population.num_clients,
-        contributions=int(population.word_counts.sum()),
+        contributions=int(population.word_counts().typed.sum()),
         words=[population.lexicon.words[i] for i in ids.tolist()],
-        clients=population.word_clients[ids].tolist(),
+        clients=population.word_counts().holders[ids].tolist(),
         born_days=born,
         arms=arms,
     )

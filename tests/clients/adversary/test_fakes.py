@@ -10,6 +10,7 @@ import pytest
 import fedhh
 from fedhh.adversary import Adversary
 from fedhh.clients.fakes import Fakes
+from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.simulation.engine import rounds
@@ -47,7 +48,7 @@ def attacked(
     return rounds(
         protocol,
         parts(workers, population=population),
-        roster=Roster(POPULATION.order(seed=9), fakes=groups),
+        roster=Roster(client_order(POPULATION, seed=9), fakes=groups),
         fakes=fakes.answer,
     )
 
@@ -108,7 +109,7 @@ def test_honest_clients_are_asked_as_a_cohort_of_their_own():
 def test_a_cohort_of_fakes_alone_asks_nobody():
     asked = Recording(POPULATION)
     protocol = replace(TRIE, clients_per_layer=2, depth=1).settle(num_clients=300_000, seed=9)
-    roster = Roster(POPULATION.order(seed=9), fakes=(294_000,))
+    roster = Roster(client_order(POPULATION, seed=9), fakes=(294_000,))
     fakes = Fakes(words=TARGETS[:1], goal="promote", strategy="output", seed=9)
     (only,) = rounds(protocol, parts(population=asked), roster=roster, fakes=fakes.answer)
     assert only.diagnostics.fakes.num_clients == only.aggregate.num_clients == 2
@@ -177,7 +178,7 @@ def test_demoted_words_lose_what_they_had():
     adversary = Adversary(clients=2_500, goal="demote", num_targets=2)
     result = simulate(kind, POPULATION, seed=3, adversary=adversary)
     # Of those that three symbols spell.
-    order = np.argsort(-POPULATION.word_clients, kind="stable")
+    order = np.argsort(-POPULATION.word_counts().holders, kind="stable")
     words = [word for i in order if len(word := POPULATION.lexicon.words[i]) <= 3][:2]
     assert [target.word for target in result.adversary.targets] == words
     before = honest.discoveries.set_index("word")["estimated_clients"]

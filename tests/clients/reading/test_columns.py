@@ -22,7 +22,7 @@ COLUMNS = {"user": "Sender", "text": "Message"}
 
 
 def words_of(population):
-    return dict(zip(population.lexicon.words, population.word_counts.tolist(), strict=True))
+    return dict(zip(population.lexicon.words, population.word_counts().typed.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_counted_words_are_folded_as_texts_are_and_their_counts_added_up(tmp_pat
     assert len(read_population(path).lexicon) == 5
     population = read_population(path, fold_case=True)
     assert words_of(population) == {"lol": 6, "i'm": 1, "\u200d": 4}
-    assert population.word_clients.tolist() == [1, 2, 1]
+    assert population.word_counts().holders.tolist() == [1, 2, 1]
     assert words_of(fedhh.population_from(frame, fold_case=True, known="none")) == words_of(
         population
     )

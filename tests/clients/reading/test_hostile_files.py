@@ -48,7 +48,7 @@ def test_a_header_cell_that_is_too_long_is_refused(tmp_path, name: str):
 def test_long_cells_of_text_are_read(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("user,text\nu," + "lol " * 100_000 + "\n")
-    assert read_population(path).word_counts.tolist() == [100_000]
+    assert read_population(path).word_counts().typed.tolist() == [100_000]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_parquet_counts_may_be_whole_numbers_of_any_kind(tmp_path, kind):
     pq.write_table(
         pa.table({"user": [1, 2], "word": ["a", "b"], "count": counts}), tmp_path / "p.parquet"
     )
-    assert read_population(tmp_path / "p.parquet").word_counts.tolist() == [1, 2]
+    assert read_population(tmp_path / "p.parquet").word_counts().typed.tolist() == [1, 2]
 
 
 def test_a_parquet_text_that_is_no_utf8_is_refused(tmp_path):
@@ -232,4 +232,4 @@ def test_one_user_may_hold_every_hard_word(tmp_path):
     path.write_text("".join(json.dumps({"user": 1, "word": w}) + "\n" for w in words))
     population = read_population(path)
     assert sorted(population.lexicon.words) == sorted(words)
-    assert np.array_equal(population.word_counts, np.ones(len(words)))
+    assert np.array_equal(population.word_counts().typed, np.ones(len(words)))

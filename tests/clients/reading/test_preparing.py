@@ -35,8 +35,8 @@ def clients(population):
 
 def same(prepared, read):
     assert list(prepared.lexicon.words) == read.lexicon.words
-    assert np.array_equal(prepared.word_counts, read.word_counts)
-    assert np.array_equal(prepared.word_clients, read.word_clients)
+    assert np.array_equal(prepared.word_counts().typed, read.word_counts().typed)
+    assert np.array_equal(prepared.word_counts().holders, read.word_counts().holders)
     assert prepared.num_clients == read.num_clients
     assert clients(prepared) == clients(read)
 
@@ -199,7 +199,7 @@ def test_however_many_sources_there_are_the_manifest_can_be_read(tmp_path):
     prepare_files([folder / "a.csv"] * 400, tmp_path / "out", Layout(), salt="s", memory=None)
     opened = open_prepared(tmp_path / "out")
     assert opened.name.endswith("a.csv, a.csv and 380 more")
-    assert opened.word_counts.tolist() == [400]
+    assert opened.word_counts().typed.tolist() == [400]
 
 
 def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path):

@@ -16,7 +16,7 @@ KSHI = "\u0915\u094d\u0937\u093f"
 
 
 def _counts(population):
-    words, typed = population.lexicon.words, population.word_counts.tolist()
+    words, typed = population.lexicon.words, population.word_counts().typed.tolist()
     return dict(zip(words, typed, strict=True))
 
 
@@ -25,7 +25,7 @@ def test_two_spellings_of_the_same_symbols_are_one_word(tmp_path):
     path.write_text(f"user,word,count\n1,{ACUTE},2\n1,{COMPOSED},3\n2,{ACUTE},1\n2,B,1\n", "utf-8")
     population = read_population(path)
     assert _counts(population) == {"B": 1, COMPOSED: 6}
-    assert population.word_clients.tolist() == [1, 2]
+    assert population.word_counts().holders.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("language", "dotless"), [("tr", "\u0131"), ("az", "\u0131"), ("en", "i")])

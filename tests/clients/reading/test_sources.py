@@ -59,7 +59,7 @@ def test_words_and_users_that_look_like_values_stay_text(tmp_path, extension):
     population = read_population(save(tmp_path / f"p.{extension}", rows))
     assert population.num_clients == len(HARD_USERS)
     assert sorted(population.lexicon.words) == sorted(HARD_WORDS)
-    assert population.word_counts.tolist() == [2 * len(HARD_USERS)] * len(HARD_WORDS)
+    assert population.word_counts().typed.tolist() == [2 * len(HARD_USERS)] * len(HARD_WORDS)
     assert population.name == f"p.{extension}"
 
 

@@ -108,7 +108,7 @@ def test_prepared_text_may_have_other_columns(tmp_path):
     (tmp_path / "in.csv").write_text("nick,body\nann,so lol\n")
     columns = {"user": "nick", "text": "body"}
     population = prepare_text(tmp_path / "in.csv", tmp_path / "out.csv", columns=columns).population
-    assert np.array_equal(population.word_counts, [1, 1])
+    assert np.array_equal(population.word_counts().typed, [1, 1])
 
 
 def test_a_file_of_counted_words_needs_no_preparation(tmp_path):

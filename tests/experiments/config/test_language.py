@@ -42,9 +42,9 @@ def test_clients_type_new_words_of_the_language():
     assert facts["known"] == "hi"
     assert not named_list("hi").contains_all(population.lexicon.words).any()
     devanagari = [all("ऀ" <= each <= "ॿ" for each in word) for word in population.lexicon.words]
-    assert np.average(devanagari, weights=population.word_counts) > 0.6
+    assert np.average(devanagari, weights=population.word_counts().typed) > 0.6
     english, _ = build_population(parsed().population, seed=0)
-    assert english.word_counts.sum() == population.word_counts.sum()
+    assert english.word_counts().typed.sum() == population.word_counts().typed.sum()
 
 
 @pytest.mark.slow("::test_a_language_stands_for_its_list_and_its_symbols")

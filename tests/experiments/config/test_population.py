@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -139,9 +141,9 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
     assert one.drawn_from == 50
     assert one.name == "p.csv, a random 20 of 50 users"
     assert len(held(one)) == 20
-    assert facts["tokens"] == one.word_counts.sum() + facts["known_tokens"]
+    assert facts["tokens"] == one.word_counts().typed.sum() + facts["known_tokens"]
     # A user keeps its own words and counts.
-    assert [int(word[1:]) + 1 for word in one.lexicon.words] == one.word_counts.tolist()
+    assert [int(word[1:]) + 1 for word in one.lexicon.words] == one.word_counts().typed.tolist()
     assert held(sample(20, 1)[0]) == held(one)
     assert held(sample(20, 2)[0]) != held(one)
     assert set(held(sample(10, 1)[0])) < set(held(one))
@@ -156,14 +158,16 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
 @pytest.mark.parametrize("seeds", thinned([60, 400]))
 def test_every_user_is_drawn_equally_often(tmp_path, seeds):
     source = users_file(tmp_path, 10)
-    drawn = np.zeros(10)
+    drawn: Counter[tuple[str, ...]] = Counter()
     for seed in range(seeds):
         config = PopulationConfig(source=source, clients=3, known="none")
         words = held(build_population(config, seed=seed)[0])
-        drawn[[int(word[1:]) for word in words if word != "shared"]] += 1
-    # Each is in a sample with probability 0.3; the sum of squares has 9 degrees of freedom.
-    statistic = float(((drawn - seeds * 0.3) ** 2).sum() / (seeds * 0.3 * 0.7) * 9 / 10)
-    assert statistic < 60.7  # 1e-9 of chi-square with 9
+        drawn[tuple(word for word in words if word != "shared")] += 1
+    # Who follow each other from each user on are a sample, and each user is in three of them.
+    assert Counter(word for sample in drawn for word in sample) == {f"w{i}": 3 for i in range(10)}
+    counts = np.array(list(drawn.values()))
+    assert len(counts) == 10
+    assert ((counts - seeds / 10) ** 2).sum() / (seeds / 10) < 60.7  # 1e-9 of chi-square with 9
 
 
 def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
@@ -171,7 +175,7 @@ def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
     population, facts = build_population(config, seed=0)
     heard = []
     assert facts["tokens"] > facts["words"] > 0
-    population.count(lambda done, of: heard.append(done))
+    population.word_counts(lambda done, of: heard.append(done))
     assert not heard
 
 
@@ -213,7 +217,7 @@ def test_frames_of_other_libraries_are_read_by_arrow(kind):
     users = pa.array(["ann", "bob", "ann"]).dictionary_encode()
     table = pa.table({"user": users, "word": words, "odd": [b"a", None, b"c"]})
     made = fedhh.population_from(kind(table))
-    assert dict(zip(made.lexicon.words, made.word_counts.tolist(), strict=True)) == {
+    assert dict(zip(made.lexicon.words, made.word_counts().typed.tolist(), strict=True)) == {
         "brb": 1,
         "lol": 2,
     }

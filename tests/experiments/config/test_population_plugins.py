@@ -78,7 +78,7 @@ def test_a_class_next_to_the_config_gives_the_clients(config):
         ({"source": "theirs:Nobody"}, "has no class 'Nobody'"),
         ({"source": "absent_module:Same"}, "absent_module"),
         ({"source": "theirs:NoPopulation"}, "expected a subclass of fedhh's Population"),
-        ({"source": "theirs:Half"}, "Half lacks block, num_clients, word_clients, word_counts"),
+        ({"source": "theirs:Half"}, "Half lacks block, num_clients"),
     ],
 )
 def test_what_is_no_population_is_one_line(config, changes, message):

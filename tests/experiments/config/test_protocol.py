@@ -27,7 +27,7 @@ def test_every_protocol_runs_through_the_same_call(protocol, population):
     result = fedhh.simulate(protocol, population, seed=0)
     again = fedhh.simulate(protocol, population, seed=0)
     assert result.discoveries.equals(again.discoveries)
-    top = [population.lexicon.words[i] for i in np.argsort(-population.word_clients)[:3]]
+    top = [population.lexicon.words[i] for i in np.argsort(-population.word_counts().holders)[:3]]
     assert set(top) <= set(result.discoveries["word"])
     assert 0 < result.metrics.coverage <= 1
     assert result.cost["rounds"] == len(result.layers) <= len(protocol.plan.layers)

@@ -271,7 +271,7 @@ def test_a_plan_states_all_four_epsilons_and_how_much_of_its_words_is_found():
     config = parse_config({**settings, "privacy": {"local_epsilon": 6.0}}, "test")
     population = fedhh.synthetic_population("chat", 1_000, seed=1)
     settled, protocol = check_config(config, population)
-    held = int((population.word_clients >= 20).sum())
+    held = int((population.word_counts().holders >= 20).sum())
     trial = Trial(
         asked=config.protocol, config=config, settled=settled,
         terms=Terms.of(protocol, goal, num_clients=1_000, delta=1e-10),
@@ -297,7 +297,7 @@ def test_a_plan_states_all_four_epsilons_and_how_much_of_its_words_is_found():
     assert epsilons == pytest.approx([each.epsilon for each in stated], rel=1e-9)
     assert epsilons[1] == 6.0
     assert epsilons[3] == 6.0 * best.trial.settled.protocol.max_items
-    held = (found.population.word_clients >= 20).sum()
+    held = (found.population.word_counts().holders >= 20).sum()
     assert record["words_to_find"] == held > 0
     cells = dict(zip(found.best_table.columns, found.best_table.rows[0], strict=True))
     shown = [cells[f"{unit} {kind}"] for unit in ("item", "user") for kind in ("central", "local")]
@@ -473,7 +473,7 @@ def test_the_error_of_a_share_by_the_draw_of_clients_is_what_draws_show(draws, c
     for seed in range(draws):
         drawn = fedhh.synthetic_population("chat", clients, seed=seed)
         held = np.array([i for i, word in enumerate(drawn.lexicon.words) if word in words])
-        shares.append(drawn.word_counts[held].sum() / drawn.word_counts.sum())
+        shares.append(drawn.word_counts().typed[held].sum() / drawn.word_counts().typed.sum())
         errors.append(share_std_error(drawn, held))
     # Of 60 draws, a standard deviation is known to a tenth.
     assert np.std(shares, ddof=1) == pytest.approx(np.mean(errors), rel=off)

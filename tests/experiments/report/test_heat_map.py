@@ -83,12 +83,12 @@ def test_bounds_stand_next_to_the_map(results):
     x_is_epsilon = panels["one"].get_xticklabels()[0].get_text() == "4"
     for row, size in enumerate(SIZES):
         population = clients(size)
-        counts = population.word_counts
+        found = population.word_counts()
         for column, epsilon in enumerate(EPSILONS):
             at = (row, column) if x_is_epsilon else (column, row)
             ceiling, weakest = largest.loc[(size, epsilon)]
             missed = missing_mass_lower_bound(
-                counts / counts.sum(), population.word_clients, epsilon=weakest, delta=1e-10
+                found.typed / found.typed.sum(), found.holders, epsilon=weakest, delta=1e-10
             )
             assert shown["known dictionary"][at] == ceiling
             assert shown["no central mechanism does better"][at] == pytest.approx(1 - missed)

@@ -43,7 +43,7 @@ def population():
 
 def results(population, *, settings=POPULATION, epsilons=EPSILONS, **columns):
     """Return results as a comparison's file has them, with made-up coverage."""
-    held = int((population.word_clients > 0).sum())
+    held = int((population.word_counts().holders > 0).sum())
     rows = [
         {
             "cell": f"{label} {epsilon} {seed}",
@@ -54,7 +54,7 @@ def results(population, *, settings=POPULATION, epsilons=EPSILONS, **columns):
             "seed": seed,
             "status": "done",
             "target_words": held,
-            "target_contributions": int(population.word_counts.sum()),
+            "target_contributions": int(population.word_counts().typed.sum()),
             "coverage": most * epsilon / max(epsilons) + seed / 1000,
             "local_epsilon": 4.0 if label == "local" else math.inf,
             "delta": DELTA,
@@ -119,10 +119,10 @@ def test_names_at_the_ends_of_lines_do_not_cover_each_other(population, epsilons
 def test_the_dashed_line_is_the_bound_on_the_sweeps_own_clients(population):
     figure = drawn(*results(population))["price_of_trust"]
     (dashed,) = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
-    shares = population.word_counts / population.word_counts.sum()
+    shares = population.word_counts().typed / population.word_counts().typed.sum()
     for place, epsilon in ((0, 0.1), (-1, 4.0)):
         missed = missing_mass_lower_bound(
-            shares, population.word_clients, epsilon=epsilon, delta=DELTA
+            shares, population.word_counts().holders, epsilon=epsilon, delta=DELTA
         )
         assert dashed.get_xdata()[place] == pytest.approx(epsilon)
         assert dashed.get_ydata()[place] == pytest.approx(1 - missed)

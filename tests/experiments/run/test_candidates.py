@@ -48,8 +48,7 @@ def of_ldp(tmp_path_factory) -> tuple[RunResult, CandidateRecord]:
 
 
 def holders(prefix: str, *, is_word: bool) -> int:
-    POPULATION.count()
-    words = zip(POPULATION.lexicon.words, POPULATION.word_clients, strict=True)
+    words = zip(POPULATION.lexicon.words, POPULATION.word_counts().holders, strict=True)
     return sum(
         int(clients)
         for word, clients in words

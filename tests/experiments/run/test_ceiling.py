@@ -238,7 +238,7 @@ def test_clients_that_are_drawn_when_asked_have_one_too(monkeypatch):
     population = drawn.DrawnClients("chat", 2_000, seed=5)
     protocol = LdpTrieHH(depth=8, passes=1, eta_max=50, max_items=3, local_epsilon=10.0)
     metrics = simulate(protocol, population, seed=4, settings=MetricSettings(ceiling=True)).metrics
-    assert population.word_counts[-population.num_stubs :].sum() > 0
+    assert population.word_counts().typed[-population.lexicon.num_stubs :].sum() > 0
     assert 0 < metrics.ceiling_words < metrics.target_words
     assert 0 < metrics.ceiling_coverage < metrics.reachable_mass
 

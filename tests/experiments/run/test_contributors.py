@@ -59,7 +59,7 @@ def found(question: VoteQuestion, words: list[str]) -> Discoveries:
 
 def counted(population, question: VoteQuestion, words: list[str], **more) -> dict[str, float]:
     ids = population.lexicon.ids(words)
-    holders = np.where(ids >= 0, population.word_clients[ids], 0)
+    holders = np.where(ids >= 0, population.word_counts().holders[ids], 0)
     numbers = contributors(question, population, found(question, words), holders, seed=3, **more)
     return dict(zip(words, numbers.tolist(), strict=True))
 
@@ -101,7 +101,7 @@ def test_blocks_of_clients_add_up(monkeypatch, at_once):
 @pytest.mark.slow("::test_blocks_of_clients_add_up")
 def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, monkeypatch):
     population = DrawnClients("chat", 3_000, seed=1)
-    best = np.argsort(-population.word_clients)[:40]
+    best = np.argsort(-population.word_counts().holders)[:40]
     words = [virtual_lexicon.words[i] for i in best.tolist()]
     words = [word for word in words if word.isascii() and word.isalpha()]
     protocol = LdpTrieHH(clients_per_layer=100, depth=15, max_items=2, false_discovery_rate=0.05)
@@ -112,7 +112,9 @@ def test_of_clients_that_are_drawn_a_sample_gives_the_share(virtual_lexicon, mon
     whole = counted(population, question, words)
     monkeypatch.setattr(module, "_MOST_DRAWN", 1_500)
     half = counted(population, question, words)
-    holders = dict(zip(words, population.word_clients[population.lexicon.ids(words)], strict=True))
+    holders = dict(
+        zip(words, population.word_counts().holders[population.lexicon.ids(words)], strict=True)
+    )
     assert half != whole
     # A share's standard error is at most 1/2 over the root of the sample's holders.
     for word in words:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
@@ -82,7 +83,7 @@ def found_together(
     protocols: Sequence[AnyProtocol], clients: Any, *, seed: int, fidelity: Fidelity | None = None
 ) -> list[Discoveries]:
     """Return what settled protocols find over the same clients in lockstep."""
-    roster = Roster(clients.order(seed=seed))
+    roster = Roster(client_order(clients, seed=seed))
     walks = [Walk(each, roster=roster, fidelity=fidelity) for each in protocols]
     states = [each.initialize() for each in protocols]
     executor = InProcessExecutor(ClientWorker(clients, seed=seed))

@@ -74,7 +74,7 @@ def test_counts_are_those_of_everybody_in_that_period(done):
     for record in outcome.periods:
         population = over_time.at(record.number).population
         lexicon = population.lexicon
-        truth = dict(zip(lexicon.words, population.word_clients.tolist(), strict=True))
+        truth = dict(zip(lexicon.words, population.word_counts().holders.tolist(), strict=True))
         for of_arm in record.arms:
             assert of_arm["true_clients"] == [truth.get(word, 0) for word in of_arm["words"]]
         seen = dict(zip(record.words, record.clients, strict=True))
@@ -84,7 +84,7 @@ def test_counts_are_those_of_everybody_in_that_period(done):
             for earlier in outcome.periods[: record.number + 1]
             for word in earlier.arms[0]["words"]
         }
-        mass = dict(zip(lexicon.words, population.word_counts.tolist(), strict=True))
+        mass = dict(zip(lexicon.words, population.word_counts().typed.tolist(), strict=True))
         covered = sum(count for word, count in mass.items() if word in published)
         assert record.arms[0]["coverage"] == pytest.approx(covered / sum(mass.values()))
 
@@ -270,9 +270,9 @@ def test_a_file_with_days_has_its_words_in_their_periods(tmp_path):
     for number, word in enumerate(("lol", "lol", "brb")):
         population = over_time.at(number).population
         assert population.num_clients == 60
-        assert [population.lexicon.words[i] for i in np.flatnonzero(population.word_counts)] == [
-            word
-        ]
+        assert [
+            population.lexicon.words[i] for i in np.flatnonzero(population.word_counts().typed)
+        ] == [word]
 
 
 @pytest.mark.slow("::test_a_file_with_days_has_its_words_in_their_periods")
