@@ -8,14 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import fedhh
 from fedhh.clients.worker import ClientWorker
 from fedhh.oracles import make_pure_oracle
+from fedhh.protocol import Answers
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveState, AdaptiveTrieHH
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor
+from fedhh.simulation.executor import Broadcast, InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.protocol_trial import run_rounds
 from fedhh.validation import InputError
+from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
 from tests.every import every
 from tests.thinned import thinned
@@ -100,6 +103,82 @@ def test_found_words_are_asked_about_in_all_later_layers(clients):
     # Where nothing is validated, nothing is asked about again.
     _, silent = run(replace(FULL, false_discovery_rate=0.0), clients)
     assert all(len(each.question.names.finished) == 0 for each in silent[1:])
+
+
+@pytest.mark.parametrize(
+    "more", [{"participation": "every-round"}, {"participation": "epochs", "epochs": 2}]
+)
+def test_where_clients_answer_again_the_validation_round_alone_validates(clients, more):
+    settled, done = run(replace(FULL, max_items=1, local_epsilon=8.0, **more), clients)
+    *layers, validation = settled.plan.layers
+    each_round = [1_000] * 4 + [1_333] * 3 if "epochs" in more else [4_000] * 7
+    assert [each.num_clients for each in (*layers, validation)] == each_round
+    assert settled.least_cohort == 1
+    assert all(len(each.question.names.finished) == 0 for each in done[1:-1])
+    kept_by = [each.kept_by for each in done[-1].state.history]
+    assert kept_by == ["posterior"] * (len(done) - 1) + ["validation"]
+    words = settled.discoveries(done[-1].state).words
+    held = set(clients.lexicon.words)
+    assert len(words) > 10
+    assert sum(word in held for word in words) >= len(words) - 1
+
+
+def shares_said(question, population, draws=4):
+    """Return the mean share of clients that say each extension, over some draws of what they do."""
+    counts = np.zeros(question.names.num_extensions)
+    for seed in range(1_000, 1_000 + draws):
+        executor = InProcessExecutor(ClientWorker(population, seed=seed))
+        (answer,) = executor.answer(Broadcast.to_all(replace(question, counts_only=True)))
+        counts += answer.aggregate.tally[: len(counts)]
+    return counts / draws / question.cohort.size
+
+
+def calibration(population, protocol, seeds):
+    """Return the posterior of prefixes in all layers, and whether each is held often enough."""
+    believed, held = [], []
+    for seed in seeds:
+        settled = protocol.settle(num_clients=population.num_clients, seed=seed)
+        executor = InProcessExecutor(ClientWorker(population, seed=seed))
+        layers = {each.layer: each for each in settled.plan.layers}
+        for each in run_rounds(settled, executor):
+            planned = layers[each.question.layer]
+            if planned.validates:
+                continue
+            answers = Answers(planned=planned, question=each.question, aggregate=each.aggregate)
+            posterior = settled.hear(each.before, answers).posterior
+            shares = shares_said(each.question, population)
+            numbers = np.arange(len(shares))
+            longer = (numbers % settled.symbols.size != END) & ~np.isnan(posterior[numbers])
+            believed.append(posterior[numbers[longer]])
+            held.append(shares[longer] >= 0.8 * settled._least_share)
+    return np.concatenate(believed), np.concatenate(held)
+
+
+def test_of_prefixes_kept_at_a_posterior_as_many_are_held():
+    population = small_population(4_000, words_per_client=2)
+    protocol = replace(FULL, max_items=1, participation="every-round", eta_max=60)
+    believed, held = calibration(population, protocol, range(2))
+    sure, unlikely = believed >= 0.9, believed < 0.1
+    assert min(sure.sum(), unlikely.sum()) > 50
+    assert held[sure].mean() > 0.9
+    assert held[unlikely].mean() < 0.1
+
+
+@pytest.mark.slow("::test_of_prefixes_kept_at_a_posterior_as_many_are_held")
+@pytest.mark.parametrize("local_epsilon", [6.3, 8.4])
+def test_of_chat_prefixes_kept_at_a_posterior_at_least_as_many_are_held(local_epsilon):
+    population = fedhh.synthetic_population("chat", 30_000, seed=3)
+    protocol = AdaptiveTrieHH(
+        depth=8, eta_max=500, max_items=1, local_epsilon=local_epsilon, participation="every-round"
+    )
+    believed, held = calibration(population, protocol, range(3))
+    for low, high in ((0.0, 0.01), (0.01, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
+        here = (believed >= low) & (believed < high)
+        assert here.sum() > 50
+        expected, deviation = believed[here].mean(), np.sqrt(here.sum()) / 2 / here.sum()
+        # It is rather too low than too high: at most by as much as between .3 and .6.
+        assert held[here].mean() > expected - 4 * deviation
+        assert held[here].mean() < 2.2 * expected + 4 * deviation
 
 
 def test_words_are_estimated_by_the_validation_round_alone(clients):
@@ -237,7 +316,6 @@ def test_domains_lie_between_the_planned_ones(clients, change):
     ("change", "message"),
     [
         ({"passes": 2}, "passes"),
-        ({"participation": "every-round"}, "participation='one-round' of Adaptive TrieHH, whose"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),

@@ -24,6 +24,7 @@ KNOWN = {
 }
 PROTOCOLS = [
     TRIE,
+    fedhh.AdaptiveTrieHH(depth=4, eta_max=40, **SHARED),
     fedhh.Pem(length=4, step=1, keep=20, oracle="cms", num_hashes=16, **SHARED),
     fedhh.TreeHist(**RECORDS),
     fedhh.Bitstogram(**RECORDS),
@@ -136,10 +137,3 @@ def test_protocols_whose_groups_mean_something_else_say_so(kind):
         "got participation='every-round'; set participation='one-round', or take another protocol, "
         "such as ldp-triehh."
     )
-
-
-def test_adaptive_triehh_has_its_posterior_from_clients_that_answer_once():
-    with pytest.raises(
-        InputError, match="participation='one-round' of Adaptive TrieHH, whose post"
-    ):
-        fedhh.AdaptiveTrieHH(participation="every-round")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,13 @@ from scipy import stats
 from fedhh.oracles import SubsetSelection
 from fedhh.server.adaptive import trie_posterior
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
-from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
+from fedhh.server.adaptive.trie_posterior import (
+    Children,
+    LayerEvidence,
+    TriePosterior,
+    likeliest,
+    likely_enough,
+)
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
 from fedhh.words.known_words import named_list
@@ -185,18 +192,21 @@ def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
 
 
 @pytest.mark.parametrize(
-    ("validates", "ratios", "found"),
+    ("validates", "again", "least", "ratios", "found"),
     [
         # The odds are 1 to 49 before any vote; after these, the probabilities 40 / 89 and 50 / 99.
-        (False, [40.0, 50.0], [1]),
+        (False, False, 0.5, [40.0, 50.0], [1]),
+        # 20 / 69 and 22 / 71.
+        (True, False, 0.3, [20.0, 22.0], [1]),
         # 0.00198 and 0.00202.
-        (True, [0.097, 0.099], [1]),
-        (True, [1e9, 0.0], [0]),
+        (True, True, 0.002, [0.097, 0.099], [1]),
+        (True, True, 0.002, [1e9, 0.0], [0]),
     ],
 )
 def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
-    validates, ratios, found
+    validates, again, least, ratios, found
 ):
+    assert likely_enough(validates=validates, asks_again=again) == least
     seen = LayerEvidence(
         logs=np.log(np.maximum(np.array([1e-9, *ratios]), 1e-9))[:, None] + np.zeros(28),
         which=np.array([0, 0, 0, 1, 2]),
@@ -205,9 +215,8 @@ def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
     children = Children.after_votes(
         TriePosterior.before_any_vote(1), seen, np.full((1, 3), 0.3), length=1
     )
-    chosen = likeliest(children, seen, num_short=2, most_kept=2, validates=validates)
+    chosen = likeliest(children, seen, num_short=2, most_kept=2, least=least)
     assert chosen.words.tolist() == [3 + place for place in found]
-    least = 0.002 if validates else 0.5
     assert (chosen.posterior[3:] > least).tolist() == [place in found for place in range(2)]
 
 
@@ -234,3 +243,12 @@ def test_the_limit_is_eight_deviations_of_all_that_clients_say_together(monkeypa
     deviation = math.sqrt(oracle.variance(0, 4 * asked)) / asked
     assert limits
     assert limits == pytest.approx([8 * deviation] * len(limits), rel=1e-4)
+    # Where all answer in each round, five deviations of one round.
+    limits.clear()
+    final_state(
+        replace(protocol, participation="every-round", clients_per_layer=4_000),
+        small_population(4_000),
+    )
+    deviation = math.sqrt(oracle.variance(0, 4 * 4_000)) / 4_000
+    assert limits
+    assert limits == pytest.approx([5 * deviation] * len(limits), rel=1e-4)

@@ -30,7 +30,13 @@ from fedhh.server.adaptive.character_model import (
     public_prior,
 )
 from fedhh.server.adaptive.cohorts import cohort_sizes, fitting_eta, share_noise
-from fedhh.server.adaptive.trie_posterior import Children, LayerEvidence, TriePosterior, likeliest
+from fedhh.server.adaptive.trie_posterior import (
+    Children,
+    LayerEvidence,
+    TriePosterior,
+    likeliest,
+    likely_enough,
+)
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
 from fedhh.server.local_discovery import FalseDiscoveryRate, ValidationShare
@@ -41,8 +47,10 @@ from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import Codes
 
-_LIMIT = 8.0
-"""The least share of clients to look for, in standard deviations of noise over all clients."""
+_LIMIT, _LIMIT_OF_ROUND = 8.0, 5.0
+"""The least share of clients to look for, in standard deviations of noise: over all clients where
+each answers once, so that votes of several layers decide about a word; else over those of a round,
+since the validation round decides alone."""
 _DOMAINS_TRIED = 12
 """Sizes of a round's domain that limits of its chances are taken from."""
 
@@ -68,7 +76,8 @@ class AdaptiveTrieHH(LocalTrie):
 
     Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. A layer
     keeps the prefixes that are likeliest to be held, by the votes of all layers so far. With a
-    validation round, all layers after the one that found a word ask about it, too.
+    validation round, all layers after the one that found a word ask about it, too, where clients
+    answer in one round: k holders would have a vote in each round that they share.
 
     Attributes:
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
@@ -76,10 +85,12 @@ class AdaptiveTrieHH(LocalTrie):
         eta_max: Prefixes kept per layer; "auto" for as many as fit the clients, epsilon and B, see
             `cohorts.fitting_eta`. Words that end in a layer take no prefix's place.
         front_loaded: Ask most clients in the first layers, where prefixes are decided, and few
-            where chains repeat themselves; otherwise cohorts are alike, which amplifies more.
+            where chains repeat themselves; otherwise cohorts are alike, which amplifies more. They
+            always are where a client answers in several rounds.
         least_cohort: Fewest clients of a layer, and of the validation round; "auto" for the
             cohorts that `LdpTrieHH` with its default settings would have, of the same clients,
-            alphabet and depth: then the central guarantee before the run is no weaker than its.
+            alphabet and depth: then the central guarantee before the run is no weaker than its; 1
+            where a client answers in several rounds.
             Without that limit (1), late layers are small and little amplified.
         known_words: See `CohortProtocol`; English by default.
         language: Of the clients, by its code. Its public words, which are "scowl70" in English, the
@@ -107,7 +118,15 @@ class AdaptiveTrieHH(LocalTrie):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_language(self.language)
-        self.require_one_round("whose posterior takes layers to ask different clients")
+
+    @property
+    def _answers_once(self) -> bool:
+        return self.participation == "one-round"
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether layers ask about words that are found, too, whose votes validate them."""
+        return self.validates and self._answers_once
 
     @property
     def num_cohorts(self) -> int:
@@ -120,13 +139,14 @@ class AdaptiveTrieHH(LocalTrie):
         If there are too many layers for cohorts as large as those of `LdpTrieHH`, all are alike.
         """
         if self.eta_max == AUTO:
-            asked = num_clients
+            asked = num_clients if self._answers_once else num_clients * self.depth
             if self.clients_per_layer != AUTO:
                 asked = min(asked, self.cohort_clients * self.depth)
             eta_max = fitting_eta(self.oracle_spec, max_items=self.max_items, num_clients=asked)
             return {"eta_max": eta_max}
         if self.least_cohort == AUTO:
-            return {"least_cohort": self._fitting_cohort(num_clients)}
+            fitting = self._fitting_cohort(num_clients) if self._answers_once else 1
+            return {"least_cohort": fitting}
         return super().resolve(num_clients)
 
     def _fitting_cohort(self, num_clients: int) -> int:
@@ -190,9 +210,11 @@ class AdaptiveTrieHH(LocalTrie):
         question = super().ask(planned, run)
         if question is None or not self.validates:
             return question
-        asked = [question.names.finished, run.found.codes]
+        asked = [question.names.finished]
         if planned.layer == self._first_layer:
-            asked.insert(1, self._sampled_list)
+            asked.append(self._sampled_list)
+        if self.asks_again:
+            asked.append(run.found.codes)
         names = replace(question.names, finished=np.concatenate(asked))
         return self.votes_question(names, self.oracle_spec)
 
@@ -213,10 +235,10 @@ class AdaptiveTrieHH(LocalTrie):
             seen,
             num_short=len(state.finished),
             most_kept=self.most_kept,
-            validates=self.validates,
+            least=likely_enough(validates=self.validates, asks_again=self.asks_again),
         )
         evidence = state.evidence
-        if self.validates:
+        if self.asks_again:
             carried = every[len(votes) : len(votes) + len(run.found.codes)]
             evidence = evidence.with_votes(
                 noise,
@@ -254,11 +276,11 @@ class AdaptiveTrieHH(LocalTrie):
         return replace(heard, posterior=chosen.posterior)
 
     def earlier_evidence(self, own: TrieState) -> Evidence | None:
-        return self._own(own).evidence
+        return self._own(own).evidence if self.asks_again else None
 
     @property
     def limits(self) -> Limits | None:
-        return self._limits if self.validates else None
+        return self._limits if self.asks_again else None
 
     @cached_property
     def _limits(self) -> Limits:
@@ -296,7 +318,7 @@ class AdaptiveTrieHH(LocalTrie):
             answers.noise.oracle,
             num_clients=answers.aggregate.num_clients,
             num_reports=answers.noise.num_reports,
-            limit=_LIMIT * self._share_noise,
+            limit=self._least_share,
         )
 
     def _public_distribution(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
@@ -334,7 +356,7 @@ class AdaptiveTrieHH(LocalTrie):
         domains = [(trie.length, first, first)]
         words = trie.width + len(finished) + len(self._listed)
         for layer in range(trie.length + 1, self.depth + 1):
-            carried = words if self.validates else 0
+            carried = words if self.asks_again else 0
             domains.append((layer, size + 1, self.most_kept * size + carried + 1))
             words += self.most_kept
         return domains
@@ -359,7 +381,7 @@ class AdaptiveTrieHH(LocalTrie):
         return language_list(self.language) or own
 
     @cached_property
-    def _share_noise(self) -> float:
-        """See `share_noise`, of all clients together."""
-        asked = sum(self._cohort_sizes) + (self.num_validation_clients if self.validates else 0)
-        return share_noise(self.oracle_spec, max_items=self.max_items, num_clients=asked)
+    def _least_share(self) -> float:
+        plan, limit = self.plan, _LIMIT if self._answers_once else _LIMIT_OF_ROUND
+        asked = plan.most_answers if self._answers_once else plan.smallest_cohort
+        return limit * share_noise(self.oracle_spec, max_items=self.max_items, num_clients=asked)

@@ -39,8 +39,8 @@ _SMALLEST = 1e-300
 _LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
-_CREDIBLE, _LIKELY = 0.002, 0.5
-"""The least probability of a word: to be validated, and to be returned without that."""
+_CREDIBLE, _PLAUSIBLE, _LIKELY = 0.002, 0.3, 0.5
+"""The least probability of a word: to be validated by several rounds, by one, and by none."""
 
 _LIKELIEST = 4
 """How many times as many children as are kept have their worth computed."""
@@ -239,13 +239,25 @@ class Likeliest:
     posterior: npt.NDArray[np.float32]
 
 
+def likely_enough(*, validates: bool, asks_again: bool) -> float:
+    """Return how likely a word must be held at least to be found.
+
+    Args:
+        validates: Whether a validation round says which words are real.
+        asks_again: Whether layers before it say so, too.
+    """
+    if asks_again:
+        return _CREDIBLE
+    return _PLAUSIBLE if validates else _LIKELY
+
+
 def likeliest(
     children: Children,
     seen: LayerEvidence,
     *,
     num_short: int,
     most_kept: int,
-    validates: bool,
+    least: float,
 ) -> Likeliest:
     """Return the prefixes that a layer keeps and the words that it finds.
 
@@ -256,9 +268,8 @@ def likeliest(
         seen: The evidence for those, and for the short words after them.
         num_short: Words that ended before the first layer, and are candidates of it.
         most_kept: Most prefixes to keep.
-        validates: Whether a last cohort says which words are real.
+        least: A word must be more likely than this to be found, see `likely_enough`.
     """
-    least = _CREDIBLE if validates else _LIKELY
     ended = children.words
     words = ended[children.held[ended] > least]
     longer = children.extended
