@@ -16,8 +16,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.random import Stream, generator
-from fedhh.settings import Count, check_settings
-from fedhh.validation import InputError, TakesSettingsByName, shown
+from fedhh.settings import Count, Settings
+from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import Alphabet, joined
 
 Goal = Literal["promote", "demote", "collude"]
@@ -36,7 +36,7 @@ _TRIES = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adversary(TakesSettingsByName):
+class Adversary(Settings):
     """Fake clients, or clients that collude with the server.
 
     Attributes:
@@ -65,7 +65,7 @@ class Adversary(TakesSettingsByName):
     target_length: TargetLength = 8
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if (self.clients is None) == (self.share is None):
             raise InputError(
                 "Expected one of adversary.clients or adversary.share; give the number of fake "

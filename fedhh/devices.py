@@ -26,8 +26,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.random import GOLDEN, Stream, generator, scatter
-from fedhh.settings import Count, check_settings
-from fedhh.validation import InputError, TakesSettingsByName, did_you_mean, shown
+from fedhh.settings import Count, Settings
+from fedhh.validation import InputError, did_you_mean, shown
 
 MOST_HOURS = 24.0 * 365
 """Of a curve, a deadline, or a gap between rounds."""
@@ -55,7 +55,7 @@ _HOURS_PER_DAY = 24.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Devices(TakesSettingsByName):
+class Devices(Settings):
     """When devices are there to answer, and how long rounds wait for them.
 
     Attributes:
@@ -89,7 +89,7 @@ class Devices(TakesSettingsByName):
     answers_per_day: Count | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if isinstance(self.check_in, str):
             if self.check_in not in CURVES:
                 raise InputError(

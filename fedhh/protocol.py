@@ -16,7 +16,8 @@ from fedhh.found import Discoveries, Found
 from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.validation import InputError, TakesSettingsByName
+from fedhh.settings import Settings
+from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
@@ -172,7 +173,7 @@ class RunState(Generic[State]):
     history: tuple[RoundSummary, ...] = ()
 
 
-class DiscoveryProtocol(TakesSettingsByName, ChecksReturns, ABC, Generic[State, QuestionType]):
+class DiscoveryProtocol(Settings, ChecksReturns, ABC, Generic[State, QuestionType]):
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the

@@ -1,8 +1,8 @@
 """Settings as fields: a dataclass annotates each with its bounds, and all else follows from that.
 
 A field's type says what it may hold: ``Annotated[int, Ge(1)]``, ``Literal["random", "greedy"]``,
-``bool``, or a union of such types. `check_settings` checks the values, a configuration's table is
-made from the same annotations, and `described` reads what the docstring says of each field.
+``bool``, a tuple of such, or a union. `Settings` checks the values, a configuration's table is made
+from the same annotations, and `described` reads what the docstring says of each field.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import json
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 
@@ -62,9 +63,6 @@ CountOrAuto = Count | Literal["auto"]
 _SIGNS = {Ge: ("ge", "<=", operator.ge), Gt: ("gt", "<", operator.gt),
           Le: ("le", "<=", operator.le), Lt: ("lt", "<", operator.lt)}  # fmt: skip
 
-# Reading annotations takes longer than checking values, which every change of a setting does.
-_annotations: dict[type[Any], dict[str, Any]] = {}
-
 
 @dataclasses.dataclass(frozen=True)
 class FromConfig:
@@ -77,12 +75,12 @@ class FromConfig:
     path: str
 
 
+@cache
 def settings_of(kind: type[Any]) -> dict[str, Any]:
     """Return the annotations of a dataclass's fields by name."""
-    if kind not in _annotations:
-        hints = get_type_hints(kind, include_extras=True)
-        _annotations[kind] = {each.name: hints[each.name] for each in dataclasses.fields(kind)}
-    return _annotations[kind]
+    # Reading annotations takes longer than checking values, which every change of a setting does.
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
 
 def config_path(annotation: Any) -> str | None:
@@ -91,13 +89,64 @@ def config_path(annotation: Any) -> str | None:
     return next((mark.path for mark in marks if isinstance(mark, FromConfig)), None)
 
 
-def check_settings(settings: Any) -> None:
-    """Raise InputError, with name, value and bound, unless a dataclass's fields fit their types."""
-    for name, annotation in settings_of(type(settings)).items():
-        value = getattr(settings, name)
-        members = alternatives(annotation)
-        if not any(fits(value, member) for member in members):
-            raise InputError(_complaint(name, value, members))
+class Settings:
+    """A dataclass of settings: given by name, and each within what its annotation says.
+
+    Fields are frozen and public. A subclass checks what they have to be together in its own
+    ``__post_init__``, after this one's.
+
+    Raises:
+        InputError: One line, with the name, the value and the bound, or with the name that was
+            meant.
+
+    >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+    ... class Mine(Settings):
+    ...     local_epsilon: Positive = 8.0
+    >>> Mine(epsilon=4.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    fedhh.validation.InputError: Mine has no setting 'epsilon'; ... Known: local_epsilon.
+    >>> Mine(local_epsilon=0.0)
+    Traceback (most recent call last):
+    ...
+    fedhh.validation.InputError: Expected 0 < local_epsilon < inf, got local_epsilon=0.0.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *values: object, **settings: object) -> Self:
+        """Check the names, before a dataclass's own initializer knows only that they are wrong."""
+        accepted = _parameters(cls.__init__)
+        if accepted is not None:
+            if values:
+                # The first one of which the value may be meant.
+                alike = [x for x in accepted if type(getattr(cls, x, None)) is type(values[0])]
+                name = next(iter([*alike, *accepted]), "name")
+                raise InputError(
+                    f"Expected the settings of {cls.__name__} by name, such as "
+                    f"{cls.__name__}({name}={shown(values[0])}), got {len(values)} without a name."
+                )
+            for name in settings:
+                if name not in accepted:
+                    tail = did_you_mean(name, accepted)
+                    raise InputError(f"{cls.__name__} has no setting {name!r}{tail}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for name, annotation in settings_of(type(self)).items():
+            value = getattr(self, name)
+            members = alternatives(annotation)
+            if not any(fits(value, member) for member in members):
+                raise InputError(_complaint(name, value, members))
+
+
+@cache
+def _parameters(initializer: Callable[..., None]) -> tuple[str, ...] | None:
+    """Return what an initializer takes by name alone; None if it takes anything else, too."""
+    parameters = list(inspect.signature(initializer).parameters.values())[1:]
+    if any(each.kind is not each.KEYWORD_ONLY for each in parameters):
+        return None
+    return tuple(each.name for each in parameters)
 
 
 def decided(value: int | Literal["auto"], name: str) -> int:

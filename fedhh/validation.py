@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 SMALLEST_EPSILON = 1e-6
 """Of one report."""
@@ -75,49 +73,6 @@ def reason_of(error: Exception) -> str:
     ('No luck', 'KeyError')
     """
     return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
-
-
-class TakesSettingsByName:
-    """A dataclass of settings that refuses others in one line, with the name that was meant.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True, kw_only=True)
-    ... class Mine(TakesSettingsByName):
-    ...     local_epsilon: float = 8.0
-    >>> Mine(epsilon=4.0)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    fedhh.validation.InputError: Mine has no setting 'epsilon'; ... Known: local_epsilon.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, *values: object, **settings: object) -> Self:
-        """Check the names, before a dataclass's own initializer knows only that they are wrong."""
-        accepted = _parameters(cls.__init__)
-        if accepted is not None:
-            if values:
-                # The first one of which the value may be meant.
-                alike = [x for x in accepted if type(getattr(cls, x, None)) is type(values[0])]
-                name = next(iter([*alike, *accepted]), "name")
-                raise InputError(
-                    f"Expected the settings of {cls.__name__} by name, such as "
-                    f"{cls.__name__}({name}={shown(values[0])}), got {len(values)} without a name."
-                )
-            for name in settings:
-                if name not in accepted:
-                    tail = did_you_mean(name, accepted)
-                    raise InputError(f"{cls.__name__} has no setting {name!r}{tail}")
-        return super().__new__(cls)
-
-
-@cache
-def _parameters(initializer: Callable[..., None]) -> tuple[str, ...] | None:
-    """Return what an initializer takes by name alone; None if it takes anything else, too."""
-    parameters = list(inspect.signature(initializer).parameters.values())[1:]
-    if any(each.kind is not each.KEYWORD_ONLY for each in parameters):
-        return None
-    return tuple(each.name for each in parameters)
 
 
 def require_positive(**values: float) -> None:

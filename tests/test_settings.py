@@ -12,7 +12,7 @@ from fedhh.settings import (
     CountOrAuto,
     FromConfig,
     Positive,
-    check_settings,
+    Settings,
     config_path,
     decided,
     described,
@@ -23,7 +23,7 @@ from tests.every import every
 
 
 @dataclass(frozen=True, kw_only=True)
-class Base:
+class Base(Settings):
     """A base.
 
     Attributes:
@@ -55,9 +55,6 @@ class Mine(Base):
     label: str = ""
     sizes: tuple[Count, ...] | None = None
     words: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @every(

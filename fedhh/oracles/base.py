@@ -16,8 +16,8 @@ import numpy.typing as npt
 from annotated_types import Ge
 
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.settings import ReportEpsilon, check_settings
-from fedhh.validation import InputError, TakesSettingsByName
+from fedhh.settings import ReportEpsilon, Settings
+from fedhh.validation import InputError
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
@@ -63,7 +63,7 @@ def require_in_domain(numbers: Values, domain_size: int, name: str = "values") -
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
+class FrequencyOracle(Settings, ChecksReturns, ABC):
     """A local randomizer over the values 0 .. domain_size - 1, and its unbiased estimator.
 
     Fields are public parameters; data and randomness are arguments.
@@ -88,9 +88,6 @@ class FrequencyOracle(TakesSettingsByName, ChecksReturns, ABC):
 
     has_public_coins: ClassVar[bool] = False
     is_sketch: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @abstractmethod
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:

@@ -18,7 +18,7 @@ from annotated_types import Ge
 from fedhh.hashing import HashFamily
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Tally, Values
-from fedhh.settings import Chance, Seed, check_settings
+from fedhh.settings import Chance, Seed, Settings
 from fedhh.validation import InputError, require_at_least, require_between, require_epsilon
 
 Bits = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ _LARGEST_OF_BIT = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class BloomFilters:
+class BloomFilters(Settings):
     """Bloom filters of k bits with h hash functions; each of m cohorts has functions of its own.
 
     The functions are public. What a client's cohort is does not depend on its value.
@@ -49,9 +49,6 @@ class BloomFilters:
     num_hashes: Annotated[int, Ge(1)]
     num_cohorts: Annotated[int, Ge(1)]
     hash_seed: Seed
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @cached_property
     def _hashes(self) -> HashFamily:
@@ -87,7 +84,7 @@ class BloomFilters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BitResponse:
+class BitResponse(Settings):
     """What RAPPOR does to each bit: a permanent response, kept for good, then one per report.
 
     Permanent (PRR): 1 with chance f/2, 0 with chance f/2, the bit itself otherwise. Instantaneous
@@ -105,7 +102,7 @@ class BitResponse:
     q: Chance = 1.0
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if not (0 < self.f < 1 and self.p < self.q):
             raise InputError(
                 f"Expected 0 < f < 1 and p < q, got f={self.f!r}, p={self.p!r}, q={self.q!r}."

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from fedhh.oracles.base import PureOracle, PureVotes, Reports, Tally, Values
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import Items, Settings
+from fedhh.validation import InputError
 
 VotesPerClient = Literal["one", "all"]
 """What a client's reports add to the votes for a value: one at most, or one each."""
@@ -21,7 +22,7 @@ _NUMBERS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientVotes(PureVotes):
+class ClientVotes(Settings, PureVotes):
     """Votes of clients: a value has a client's vote if any of its B reports supports it.
 
     With p and q those of a report, and B reports of different values, or of the dummy:
@@ -41,10 +42,10 @@ class ClientVotes(PureVotes):
     """
 
     oracle: PureOracle
-    max_items: int
+    max_items: Items
 
     def __post_init__(self) -> None:
-        require_at_least(1, max_items=self.max_items)
+        super().__post_init__()
         if not self.oracle.lists_support:
             raise InputError(
                 "Expected an oracle whose reports list the values that they support for "

@@ -19,7 +19,6 @@ from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import CellOracle
 from fedhh.oracles.hashed import SketchOracle, Table
-from fedhh.settings import check_settings
 from fedhh.validation import InputError
 
 
@@ -148,13 +147,12 @@ class HadamardSketch(SketchOracle):
     num_cells: Annotated[int, Ge(1)] = 1024
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if self.num_cells & (self.num_cells - 1):
             raise InputError(
                 f"Expected num_cells to be a power of two for a sketch of Hadamard entries, got "
                 f"num_cells={self.num_cells}; use {2 ** self.num_cells.bit_length()}."
             )
-        super().__post_init__()
 
     def _encode(self, sent: Reports) -> Reports:
         return sent

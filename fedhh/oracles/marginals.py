@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.hadamard import parity
-from fedhh.validation import InputError, require_at_least, require_epsilon
+from fedhh.settings import Count, ReportEpsilon, Settings
+from fedhh.validation import InputError
 
 Attributes = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +28,7 @@ _MOST_COEFFICIENTS = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
-class HadamardMarginals:
+class HadamardMarginals(Settings):
     """All marginals of up to k of d binary attributes, with one bit of each client (InpHT).
 
     A client with attributes x draws one of the T sets a of 1 to k attributes, uniformly, and sends
@@ -58,13 +59,12 @@ class HadamardMarginals:
     array([0.6, 0.1, 0.1, 0.2])
     """
 
-    epsilon: float
-    num_attributes: int
-    order: int
+    epsilon: ReportEpsilon
+    num_attributes: Count
+    order: Count
 
     def __post_init__(self) -> None:
-        require_epsilon(epsilon=self.epsilon)
-        require_at_least(1, num_attributes=self.num_attributes, order=self.order)
+        super().__post_init__()
         if not self.order <= self.num_attributes <= _MOST_ATTRIBUTES:
             raise InputError(
                 f"Expected order <= num_attributes <= {_MOST_ATTRIBUTES}, got order={self.order} "

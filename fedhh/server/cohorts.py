@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import DiscoveryProtocol, QuestionType, State
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, check_settings, decided
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 
@@ -43,7 +43,7 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
     clients_per_layer: CountOrAuto = AUTO
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         # Made once here so that a bad alphabet is refused before anything runs.
         _ = self.symbols
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.hashing import Keys, StringKeys
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import Count, Seed, Settings
+from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes
 
@@ -41,7 +42,7 @@ class StringParts(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefixParts:
+class PrefixParts(Settings):
     """Prefixes of a string, filled up with blanks (the end symbol): what TreeHist's clients report.
 
     Attributes:
@@ -52,12 +53,12 @@ class PrefixParts:
     """
 
     alphabet_size: int
-    length: int
-    step: int
-    hash_seed: int
+    length: Count
+    step: Count
+    hash_seed: Seed
 
     def __post_init__(self) -> None:
-        require_at_least(1, length=self.length, step=self.step)
+        super().__post_init__()
         if self.step >= self.length:
             raise InputError(
                 f"Expected step < length, so that there is a prefix before the word, got "

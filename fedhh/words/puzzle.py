@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.hashing import HashFamily, Keys, StringKeys, derived_seeds
-from fedhh.validation import InputError, require_at_least
+from fedhh.settings import Count, Seed, Settings
+from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes
 
@@ -24,7 +25,7 @@ LARGEST_FRAGMENT_DOMAIN = 2**26
 
 
 @dataclass(frozen=True, kw_only=True)
-class FragmentPuzzle:
+class FragmentPuzzle(Settings):
     """How strings become keys, puzzle numbers and fragment values; public, shared by both sides.
 
     Attributes:
@@ -36,18 +37,13 @@ class FragmentPuzzle:
     """
 
     alphabet_size: int
-    length: int
-    fragment_length: int
-    num_puzzles: int
-    hash_seed: int
+    length: Count
+    fragment_length: Count
+    num_puzzles: Count
+    hash_seed: Seed
 
     def __post_init__(self) -> None:
-        require_at_least(
-            1,
-            length=self.length,
-            fragment_length=self.fragment_length,
-            num_puzzles=self.num_puzzles,
-        )
+        super().__post_init__()
         if self.length % self.fragment_length:
             raise InputError(
                 f"Expected length to be a multiple of fragment_length, got length={self.length} "
