@@ -133,7 +133,8 @@ class Settings:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        for name, annotation in settings_of(type(self)).items():
+        kind: Any = type(self)
+        for name, annotation in settings_of(kind).items():
             value = getattr(self, name)
             members = alternatives(annotation)
             if not any(fits(value, member) for member in members):
