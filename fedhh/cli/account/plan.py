@@ -105,6 +105,11 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         loaded = load_config(preset=preset, file=config, settings=changed)
         protocol = build_protocol(loaded).with_central_epsilon(central_epsilon)
         plans, title, delta = plans_of(protocol), protocol.title, loaded.privacy.delta
+        if none_given and loaded.privacy.central_target is not None:
+            raise InputError(
+                "Expected --local-epsilon or --clients, since privacy has a central epsilon, got "
+                "neither."
+            )
         if none_given:
             local_epsilon = loaded.privacy.local_epsilon
     else:

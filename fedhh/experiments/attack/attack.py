@@ -33,6 +33,7 @@ from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import with_protocols
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_population
+from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.study.request import Request
@@ -263,6 +264,7 @@ def _resistance(
     runs: int,
 ) -> Resistance:
     """Return what one configuration withstands."""
+    config = with_chosen_epsilons(config, population.num_clients)
     settled, protocol = check_config(config, population)
     most = max(1, int(_LARGEST_SHARE * population.num_clients / 2))
     doses: tuple[Dose, ...] = ()

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from fedhh import plugins
+from fedhh.accounting.guarantees import UNITS
 from fedhh.adversary import Adversary
 from fedhh.devices import Devices
 from fedhh.experiments.config.built_in import DEFAULT_PRESET, preset_text
@@ -32,6 +33,9 @@ from fedhh.validation import InputError, did_you_mean, shown
 
 PROTOCOL, BASELINE = "protocol", "baseline"
 """The table of a protocol's settings, and the list of such tables."""
+
+_EPSILONS = ("local_epsilon", *(f"{unit}_central_epsilon" for unit in UNITS))
+"""Keys of `[privacy]`, of which one decides the others."""
 
 _DIGITS = 4
 _OTHERS = {
@@ -242,7 +246,13 @@ def apply_settings(table: dict[str, Any], settings: Sequence[str]) -> list[str]:
 
 
 def put_settings(table: dict[str, Any], values: dict[str, Any]) -> None:
-    """Put values by path into a table; protocols' names first, see `switch_protocol`."""
+    """Put values by path into a table; protocols' names first, see `switch_protocol`.
+
+    One of the epsilons of `[privacy]` takes the place of those that stand there.
+    """
+    privacy = table.get("privacy")
+    if isinstance(privacy, dict) and any(f"privacy.{name}" in values for name in _EPSILONS):
+        table["privacy"] = {key: x for key, x in privacy.items() if key not in _EPSILONS}
     for path, value in sorted(values.items(), key=lambda item: not item[0].endswith(".name")):
         *parents, last = path.split(".")
         if len(parents) > DEEPEST:

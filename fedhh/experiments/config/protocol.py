@@ -73,7 +73,8 @@ def with_protocols(config: Config, names: Sequence[str]) -> list[Config]:
     A protocol of the configuration, or of its baselines, has its table; others share what a client
     contributes and by what rule words are returned.
     """
-    known = {each.name: each for each in (config.protocol, *(config.baseline or ()))}
+    # Of two with one name, the first.
+    known = {each.name: each for each in (*(config.baseline or ())[::-1], config.protocol)}
     table = config.protocol.model_dump(mode="json", exclude_unset=True)
     configs = []
     for name in dict.fromkeys(names):

@@ -14,8 +14,17 @@ from typing import Annotated, Any, Literal
 
 import tomli_w
 from annotated_types import Ge
-from pydantic import Field, SerializeAsAny, create_model, model_validator
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
+from fedhh.accounting.guarantees import UNITS, Unit
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.devices import DevicesConfig
 from fedhh.experiments.config.section import (
@@ -37,6 +46,7 @@ _BoolOrAuto = bool | Literal["auto"]
 _CountOrAll = Count | Literal["all"]
 _WorkersOrAuto = Annotated[int, Ge(0)] | Literal["auto"]
 _TextOrTexts = str | tuple[str, ...]
+_CentralEpsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ModelConfig(Section):
@@ -150,17 +160,54 @@ class PopulationConfig(Section):
 
 
 class PrivacyConfig(Section):
-    """What privacy costs are stated for.
+    """What privacy costs, or what it is stated for.
 
     Attributes:
         local_epsilon: Of one contribution; at least 1e-6, below which floating point fails.
+        item_central_epsilon: In place of ``local_epsilon``: the most that the results may reveal of
+            one item, before the run; accounting chooses each protocol's epsilons.
+        user_central_epsilon: The same of all items of a user.
         delta: Of central guarantees.
         alpha: Of approximate k-anonymity.
     """
 
     local_epsilon: Annotated[float, Field(ge=SMALLEST_EPSILON, allow_inf_nan=False)] = 8.0
+    item_central_epsilon: _CentralEpsilon | None = None
+    user_central_epsilon: _CentralEpsilon | None = None
     delta: Annotated[float, Field(ge=1e-14, le=0.1)] = 1e-10
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_epsilon(cls, table: Any) -> Any:
+        names = [f"{unit}_central_epsilon" for unit in UNITS] + ["local_epsilon"]
+        given = [name for name in names if isinstance(table, dict) and table.get(name) is not None]
+        if len(given) > 1:
+            what = f"{given[0]} alone, from which {given[1]} follows"
+            raise PydanticCustomError("one_epsilon", "{what}", {"what": what})
+        return table
+
+    @model_serializer(mode="wrap")
+    def _given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return what was given: a central epsilon, or the local one."""
+        target = self.central_target
+        kept = "local_epsilon" if target is None else f"{target[0]}_central_epsilon"
+        return {
+            name: value
+            for name, value in dump(self).items()
+            if name == kept or not name.endswith("_epsilon")
+        }
+
+    @property
+    def central_target(self) -> tuple[Unit, float] | None:
+        """Whose central epsilon is to be how large; None where the local one is given."""
+        targets = ((unit, getattr(self, f"{unit}_central_epsilon")) for unit in UNITS)
+        return next(((unit, epsilon) for unit, epsilon in targets if epsilon is not None), None)
+
+    def at_local(self, local_epsilon: float) -> PrivacyConfig:
+        """Return it with this local epsilon, and no central one to be reached."""
+        none = {f"{unit}_central_epsilon": None for unit in UNITS}
+        return self.model_copy(update={"local_epsilon": local_epsilon, **none})
 
 
 class SimulationConfig(Section):

@@ -101,6 +101,9 @@ def plan(
     request, left_out = Request(source=source, settings=settings, data=data), dict[str, str]()
     with request.offering():
         config = request.run_config()
+        # The goal says which epsilons are allowed.
+        privacy = config.privacy.at_local(config.privacy.local_epsilon)
+        config = config.model_copy(update={"privacy": privacy})
         names = protocols or (*protocol_names(), config.protocol.name)
         bases = with_protocols(config, names)
     listener = Several(callbacks)

@@ -12,6 +12,9 @@ from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_search import local_epsilon_of_plan
 from fedhh.accounting.terms import PrivacyTerms
 from fedhh.devices import Devices
+from fedhh.experiments.config.load import devices_of
+from fedhh.experiments.config.protocol import build_protocol
+from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.protocol import AnyProtocol
 from fedhh.settings import AUTO, config_path, settings_of
@@ -92,6 +95,40 @@ def at_central_epsilon(
     if isinstance(local, NotApplicable):
         raise _refusal(protocol, unit, epsilon, local.reason)
     return _as_protocol(replace(settings, **{name: local}))
+
+
+def with_chosen_epsilons(config: Config, num_clients: int) -> Config:
+    """Return a configuration with the epsilons with which it has the central one that it asks for.
+
+    Args:
+        config: Its cohorts may be "auto"; one that gives a local epsilon stays as it is.
+        num_clients: Clients of its population.
+
+    Raises:
+        OutOfReachError: No settings of the protocol have the guarantee.
+        InputError: The population is too small for the protocol.
+    """
+    if (target := config.privacy.central_target) is None:
+        return config
+    protocol = build_protocol(config)
+    unit, epsilon = target
+    found = at_central_epsilon(
+        protocol,
+        num_clients,
+        unit=unit,
+        epsilon=epsilon,
+        delta=config.privacy.delta,
+        devices=devices_of(config),
+    )
+    chosen = chosen_settings(protocol, found)
+    local = _field(protocol, _LOCAL_EPSILON)
+    given = config.privacy.local_epsilon if local is None else getattr(found, local)
+    return config.model_copy(
+        update={
+            "privacy": config.privacy.at_local(given),
+            "protocol": config.protocol.changed(chosen),
+        }
+    )
 
 
 def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:

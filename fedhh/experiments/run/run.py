@@ -24,6 +24,7 @@ from fedhh.experiments.config.protocol import fidelity_of, settle
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.calendar import check_devices
+from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.follow import FollowedRun, follow
 from fedhh.experiments.run.privacy import (
     DEFAULT_ALPHA,
@@ -112,8 +113,8 @@ def simulate(
 
 
 def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
-    """Return a configuration with its alphabet and every "auto" settled, and its protocol."""
-    settled = settle_alphabet(config, population)
+    """Return a configuration with its alphabet, epsilons and every "auto", and its protocol."""
+    settled = with_chosen_epsilons(settle_alphabet(config, population), population.num_clients)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
     check_devices(devices_of(settled), protocol.plan)
     return settled, protocol

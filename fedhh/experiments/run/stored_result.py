@@ -23,6 +23,7 @@ from fedhh.experiments.run.directory import (
     is_finished,
     resumed_config,
 )
+from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.metrics import Metrics
 from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.stated_protocol import StatedProtocol
@@ -162,7 +163,8 @@ def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
     """Return a run's protocol: settled if all of it is fedhh's own, else by what the run states."""
     with plugins.disabled():
         try:
-            protocol = settle(config, record["population"]["clients"])[1]
+            clients = record["population"]["clients"]
+            protocol = settle(with_chosen_epsilons(config, clients), clients)[1]
             # The first use of the oracle, which may be somebody else's.
             protocol.plan  # noqa: B018
         except plugins.DisabledError:

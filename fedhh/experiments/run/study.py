@@ -12,12 +12,13 @@ from typing import Any
 from fedhh.clients.clients import Clients
 from fedhh.clients.population import Population
 from fedhh.experiments.config.client_file import KeptFile
-from fedhh.experiments.config.domain import FROM_DATA
+from fedhh.experiments.config.domain import FROM_DATA, settle_alphabet
 from fedhh.experiments.config.load import devices_of, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import directory as output
+from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.preflight import plan_facts, preflight_of_configs
 from fedhh.experiments.run.preflight_facts import plan_parts
 from fedhh.experiments.run.result import RunResult
@@ -73,14 +74,15 @@ class RunStudy(Study):
         rows, facts = [], []
         seed, devices = self.configs[0].seed, devices_of(self.configs[0])
         delta = self.configs[0].privacy.delta
-        for each in self.configs:
+        configs = self._at_epsilons(population)
+        for each in configs:
             protocol = check_config(each, population)[1]
             plan = protocol.plan
             rows.append((protocol.title, f"{len(plan.layers):,}", f"{plan.most_uploads:,}"))
             facts.append(plan_facts(protocol, population.num_clients, delta, seed, devices=devices))
         heads = ("protocol", "rounds at most", "answers")
         clients = Line(f"{population.name}: {population.num_clients:,} {population.unit}s")
-        known = self._preflight(population, file) or plan_parts(facts, population.unit)
+        known = self._preflight(configs, population, file) or plan_parts(facts, population.unit)
         return [clients, Columns(heads=heads, rows=rows), *known]
 
     def plan_record(self) -> list[dict[str, Any]]:
@@ -106,8 +108,9 @@ class RunStudy(Study):
             file = KeptFile()
             population, facts = self._drawn(file)
             drawn = time.perf_counter() - started
-            checked = [check_config(each, population) for each in self.configs]
-            listener.say(self._preflight(population, file))
+            configs = self._at_epsilons(population)
+            checked = [check_config(each, population) for each in configs]
+            listener.say(self._preflight(configs, population, file))
             seconds = sum(
                 seconds_of_run(settled, protocol.plan, population) for settled, protocol in checked
             )
@@ -122,7 +125,7 @@ class RunStudy(Study):
                         callbacks=callbacks,
                         log_in=partial(self._make, number),
                     )
-                    for number, each in enumerate(self.configs)
+                    for number, each in enumerate(configs)
                 ]
         listener.phase("drawing figures")
         runs[0][1].timings["population"] = drawn
@@ -138,14 +141,21 @@ class RunStudy(Study):
         config = self.configs[0]
         return build_population(config.population, seed=config.seed, read=file.read)
 
-    def _preflight(self, population: Population, file: KeptFile) -> Sequence[Part]:
+    def _at_epsilons(self, population: Population) -> list[Config]:
+        """Return the configurations with the epsilons that a central one asks for."""
+        settled = (settle_alphabet(each, population) for each in self.configs)
+        return [with_chosen_epsilons(each, population.num_clients) for each in settled]
+
+    def _preflight(
+        self, configs: Sequence[Config], population: Population, file: KeptFile
+    ) -> Sequence[Part]:
         """Return what is known before a run on a file; nothing without a file."""
         if file.content is None or not isinstance(population, Clients):
             return ()
         if not population.is_held:
             # Nothing is looked up of clients that may be more than memory holds.
             return ()
-        return preflight_of_configs(self.configs, population, file.content).parts
+        return preflight_of_configs(configs, population, file.content).parts
 
     def _make(self, number: int, config: Config) -> Path:
         """Make the directory of a run from its settled configuration: 0, or of a baseline."""
@@ -154,6 +164,10 @@ class RunStudy(Study):
             source = Path(config.population.source).name.split(".")[0]
             name = f"{config.protocol.name.replace(':', '_')}_{source}_seed{config.seed}"
             directory = request.out
+            if (asked := self.configs[0]).privacy.central_target is not None:
+                # Which decides each baseline's epsilons, too.
+                kept = {"privacy": asked.privacy, "protocol": _as_stored(asked, config).protocol}
+                config = config.model_copy(update=kept)
         else:
             directory = output.baseline_folder(self._made[0], number - 1)
             name = directory.name

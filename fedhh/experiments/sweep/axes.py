@@ -192,6 +192,8 @@ def _check_path(path: str, origin: str, protocols: Sequence[str]) -> None:
     if first in NO_AXES:
         cure = "set sweep.seeds" if first == "seed" else "it changes no result"
         raise InputError(f"{origin}: {path} cannot be a sweep axis; {cure}.")
+    if (target := path.removeprefix("privacy.")) != path and target in TARGETS:
+        raise InputError(f"{origin}: {path} is varied by the axis {target}; name it so.")
     if first == PROTOCOL:
         _check_protocol_path(path, origin, protocols)
         return

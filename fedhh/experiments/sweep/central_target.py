@@ -11,16 +11,10 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from fedhh.accounting.guarantees import UNITS, Unit
-from fedhh.experiments.config.load import devices_of
-from fedhh.experiments.config.protocol import build_protocol
-from fedhh.experiments.config.schema import Config
+from fedhh.accounting.guarantees import UNITS
+from fedhh.experiments.config.schema import Config, PrivacyConfig
 from fedhh.experiments.config.section import borrowed_settings
-from fedhh.experiments.run.equal_privacy import (
-    OutOfReachError,
-    at_central_epsilon,
-    chosen_settings,
-)
+from fedhh.experiments.run.equal_privacy import OutOfReachError, with_chosen_epsilons
 from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, shown
 
@@ -47,9 +41,13 @@ def check_one_target(paths: Collection[str], origin: str) -> None:
         )
 
 
-def target_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the value of an axis of `TARGETS`, by the axis; empty without one."""
-    return {path: value for path, value in settings.items() if path in TARGETS}
+def target_of(settings: dict[str, Any], privacy: PrivacyConfig | None = None) -> dict[str, Any]:
+    """Return the value of an axis of `TARGETS`, by the axis; else what `[privacy]` asks for."""
+    found = {path: value for path, value in settings.items() if path in TARGETS}
+    if found or privacy is None or privacy.central_target is None:
+        return found
+    unit, epsilon = privacy.central_target
+    return {f"{unit}_central_epsilon": epsilon}
 
 
 def target_named(at: str) -> tuple[str, float]:
@@ -88,7 +86,7 @@ class Choices:
     """Configurations at a central epsilon; cells that differ in their seed alone share a search."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, Any] | OutOfReachError] = {}
+        self._known: dict[str, Config | OutOfReachError] = {}
 
     def chosen(self, config: Config, num_clients: int | None, target: dict[str, Any]) -> Config:
         """Return a configuration with the epsilons that a target asks for.
@@ -108,41 +106,16 @@ class Choices:
             raise InputError(
                 f"Expected a population of known size with {axis}, got {config.population.source}."
             )
-        content = config.model_dump(mode="json", exclude=_NO_FACTS)
-        key = json.dumps([content, num_clients, target], sort_keys=True)
+        privacy = config.privacy.at_local(config.privacy.local_epsilon)
+        asked = config.model_copy(update={"privacy": privacy.model_copy(update={axis: epsilon})})
+        content = asked.model_dump(mode="json", exclude=_NO_FACTS)
+        key = json.dumps([content, num_clients], sort_keys=True)
         if key not in self._known:
-            self._known[key] = _search(config, num_clients, unit=TARGETS[axis], epsilon=epsilon)
-        chosen = self._known[key]
-        if isinstance(chosen, OutOfReachError):
-            raise chosen
-        borrowed = borrowed_settings(protocol_class(config.protocol.name))
-        local = {
-            LOCAL_EPSILON.partition(".")[2]: value
-            for name, value in chosen.items()
-            if borrowed.get(name) == LOCAL_EPSILON
-        }
-        return config.model_copy(
-            update={
-                "privacy": config.privacy.model_copy(update=local),
-                "protocol": config.protocol.changed(chosen),
-            }
-        )
-
-
-def _search(
-    config: Config, num_clients: int, *, unit: Unit, epsilon: float
-) -> dict[str, Any] | OutOfReachError:
-    """Return what is chosen, by the protocol's fields, or why nothing has the guarantee."""
-    protocol = build_protocol(config)
-    try:
-        found = at_central_epsilon(
-            protocol,
-            num_clients,
-            unit=unit,
-            epsilon=epsilon,
-            delta=config.privacy.delta,
-            devices=devices_of(config),
-        )
-    except OutOfReachError as error:
-        return error
-    return chosen_settings(protocol, found)
+            try:
+                self._known[key] = with_chosen_epsilons(asked, num_clients)
+            except OutOfReachError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, OutOfReachError):
+            raise found
+        return config.model_copy(update={"privacy": found.privacy, "protocol": found.protocol})

@@ -52,12 +52,14 @@ def comparison_of(
                 "its protocols; leave it out."
             )
         given = _EPSILON in changed and f"{SWEEP}.axes.{_EPSILON}" not in changed
+        if changed.isdisjoint(f"privacy.{axis}" for axis in TARGETS) and not given:
+            return table
     else:
         table = _with_protocols(
             table, origin, cohort_is_asked=_COHORT in changed, as_published=as_published
         )
         given = "local_epsilon" in _table(table, "privacy")
-    return _with_epsilon_axis(table) if given else table
+    return _with_epsilon_axis(table) if given else _with_target_axis(table)
 
 
 def _with_protocols(
@@ -181,6 +183,28 @@ def _with_epsilon_axis(table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
+def _with_target_axis(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a sweep's table whose own central epsilon is the axis in place of all over epsilons.
+
+    A table without one stays as it is.
+    """
+    privacy = _table(table, "privacy")
+    own = {axis: privacy[axis] for axis in TARGETS if axis in privacy}
+    if not own:
+        return table
+    table = {**table, "privacy": {key: x for key, x in privacy.items() if key not in own}}
+    return _with_axes(table, {axis: x if isinstance(x, list) else [x] for axis, x in own.items()})
+
+
+def _with_axes(table: dict[str, Any], targets: dict[str, Any]) -> dict[str, Any]:
+    """Return a sweep's table with axes over central epsilons in place of all over epsilons."""
+    table = copy.deepcopy(table)
+    axes = dict(by_path(_table(table[SWEEP], "axes")))
+    kept = {path: values for path, values in axes.items() if path not in {_EPSILON, *TARGETS}}
+    table[SWEEP]["axes"] = {**kept, **targets}
+    return table
+
+
 def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
     """Return a sweep's table with an axis over one central epsilon in place of all over epsilons.
 
@@ -189,8 +213,4 @@ def comparison_at(table: dict[str, Any], at: str) -> dict[str, Any]:
         at: ``UNIT-central-epsilon=E``.
     """
     axis, epsilon = target_named(at)
-    table = copy.deepcopy(table)
-    axes = dict(by_path(_table(table[SWEEP], "axes")))
-    kept = {path: values for path, values in axes.items() if path not in {_EPSILON, *TARGETS}}
-    table[SWEEP]["axes"] = {**kept, axis: [epsilon]}
-    return table
+    return _with_axes(table, {axis: [epsilon]})

@@ -320,7 +320,7 @@ def _cell(
             clients = num_clients(config)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    target = target_of(settings)
+    target = target_of(settings, config.privacy)
     cell = Cell(config=config, varied={}, protocol=label, total=total, target=target)
     if clients is None and not target:
         return cell

@@ -263,6 +263,7 @@ def parse_plan(table: dict[str, Any], origin: str) -> RepeatedPlan:
         raise InputError(f"{origin}: {explain(error, LongitudinalSection, SECTION)}") from None
     config = parse_config(base, origin)
     try:
+        _require_local_epsilon(config)
         _check(config, section)
         arms = tuple(_arms(base, config, section, origin))
     except InputError as error:
@@ -319,6 +320,14 @@ def model_days(config: Config, section: LongitudinalSection) -> float:
     if isinstance(section.model_days, float | int):
         return section.model_days
     return _DAYS_OF.get(config.population.source, _WEEK)
+
+
+def _require_local_epsilon(config: Config) -> None:
+    if (target := config.privacy.central_target) is not None:
+        raise InputError(
+            f"privacy.{target[0]}_central_epsilon = {target[1]:g}: expected privacy.local_epsilon, "
+            "since each period asks other numbers of devices."
+        )
 
 
 def _check(config: Config, section: LongitudinalSection) -> None:

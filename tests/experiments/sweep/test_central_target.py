@@ -11,13 +11,13 @@ import pytest
 import fedhh
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.report.comparison import comparison_table
+from fedhh.experiments.run import equal_privacy
 from fedhh.experiments.run.flat_result import flat_result
 from fedhh.experiments.run.run import run_config
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.request import Request, Source
-from fedhh.experiments.sweep import central_target
 from fedhh.experiments.sweep import directory as results
-from fedhh.experiments.sweep.comparison import comparison_at
+from fedhh.experiments.sweep.comparison import comparison_at, comparison_of
 from fedhh.experiments.sweep.plan import parse_sweep
 from fedhh.experiments.sweep.study import SweepStudy
 from fedhh.experiments.sweep.sweep import run_sweep
@@ -72,7 +72,7 @@ def test_every_cell_holds_what_was_chosen_and_the_same_sweep_chooses_the_same(do
 
 def test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is(monkeypatch):
     searched: list[Any] = []
-    search = central_target.at_central_epsilon
+    search = equal_privacy.at_central_epsilon
 
     def counted(protocol: Any, num_clients: int, **target: Any) -> Any:
         searched.append((protocol.title, target["epsilon"]))
@@ -83,7 +83,7 @@ def test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is(monk
             phases.append((text, done, of))
 
     phases: list[Any] = []
-    monkeypatch.setattr(central_target, "at_central_epsilon", counted)
+    monkeypatch.setattr(equal_privacy, "at_central_epsilon", counted)
     section = {
         **copy.deepcopy(SECTION),
         "seeds": 3,
@@ -98,6 +98,24 @@ def test_each_cells_epsilon_is_searched_once_and_it_is_told_how_far_that_is(monk
     # Two protocols at two epsilons, whatever the seed, and whether there is an answer or none.
     assert [epsilon for _, epsilon in searched] == [1.0, 4.0] * 2
     assert phases == [("choosing each cell's epsilon", done, 4) for done in range(4)]
+
+
+def test_a_runs_own_central_epsilon_is_the_axis_of_a_comparison_unless_another_one_is_asked_for():
+    table = {**copy.deepcopy(TABLE), "privacy": {"user_central_epsilon": 2, "delta": 1e-6}}
+    compared = comparison_of(table, "test")
+    assert compared["privacy"] == {"delta": 1e-6}
+    assert compared["sweep"]["axes"] == {"user_central_epsilon": [2]}
+    # In a sweep's own file it is each cell's target, where no axis gives one.
+    section = {"protocols": {"LDP": {}}, "axes": {"protocol.eta_max": [20]}}
+    (cell,) = parse_sweep({**table, "sweep": section}, "test").cells
+    assert cell.target == {"user_central_epsilon": 2.0}
+    assert cell.config.privacy.central_target is None
+    by_axis = {**section, "axes": {"privacy.local_epsilon": [3.0]}}
+    (cell,) = parse_sweep({**table, "sweep": by_axis}, "test").cells
+    assert (cell.target, cell.config.privacy.local_epsilon) == ({}, 3.0)
+    wrong = {**section, "axes": {"privacy.user_central_epsilon": [1]}}
+    with pytest.raises(InputError, match="is varied by the axis user_central_epsilon; name it so"):
+        parse_sweep({**table, "sweep": wrong}, "test")
 
 
 @pytest.mark.slow(
