@@ -310,6 +310,11 @@ def test_of_equally_many_reports_only_the_worse_blanket_is_kept():
     assert better.epsilon(1e-6) < worse.epsilon(1e-6)
     assert worst_blankets([worse, better]) == worst_blankets([better, worse]) == [worse]
     assert worst_blankets([worse, worse]) == [worse]
+    # What tells less by single reports, but is less often neither value, is not dominated.
+    rest = worse.neither / 2
+    both = worse.both + (math.exp(4.0) + 1) * moved + rest
+    other = replace(worse, one=moved, both=both, neither=rest)
+    assert worst_blankets([other, worse]) == [worse, other]
 
 
 @every("local_epsilon", [0.1, 1.0, math.log(3), 4.0, math.log(100), 10.0, 16.0])
