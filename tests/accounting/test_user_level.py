@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from fedhh.accounting import (
     subset_selection_blanket,
     user_level,
 )
-from fedhh.accounting.bounds.composition import QUICK
+from fedhh.accounting.bounds.composition import FINE, QUICK
 from fedhh.accounting.user_level import group_epsilon, user_level_from
 from fedhh.privacy_loss.binomial import Floats, pmf
 from fedhh.validation import InputError
@@ -411,3 +412,25 @@ def test_a_path_keeps_to_its_delta_without_the_rounding_of_its_sum():
     deltas = np.array([1e-6, 0.0])
     assert user_level._best_path(np.array([0.0, 1.0]), deltas, steps=1, delta=1e-6).tolist() == [1]
     assert user_level._best_path(np.array([0.0, 1.0]), deltas, steps=1, delta=2e-6).tolist() == [0]
+
+
+def test_what_is_left_for_the_last_step_is_without_the_rounding_of_the_sum():
+    @dataclass(frozen=True)
+    class Stairs:
+        local_epsilon: float = 2.0
+        tolerance: float = 1e-6
+
+        def deltas(self, epsilons):
+            return np.select([epsilons < 1, epsilons < 2], [1.0, 1e-4], 0.0)
+
+        def delta(self, epsilon):
+            return float(self.deltas(np.array([epsilon]))[0])
+
+    def group(delta):
+        # So many points have 1 among them.
+        precision = replace(FINE, grid_points=394)
+        return user_level.group_epsilon(Stairs(), steps=2, delta=delta, precision=precision)
+
+    two_of_one = 1e-4 * (1 + math.e)
+    assert group(two_of_one * (1 + 1e-8)) == pytest.approx(2.0, abs=1e-9)
+    assert group(two_of_one) == pytest.approx(3.0, abs=1e-9)

@@ -64,6 +64,13 @@ def test_what_fake_clients_pushed_is_recorded_and_read_back(tmp_path):
     assert content["clients"] == 400
 
 
+def test_a_round_that_asks_no_fake_client_counts_none():
+    alone = Adversary(clients=1, targets=(TARGET,), strategy="input")
+    layers = simulate(LDP, POPULATION, seed=4, adversary=alone).layers
+    assert sorted(layers["fake_clients"]) == [0] * 4 + [1]
+    assert sorted(layers["fake_reports"]) == [0] * 4 + [LDP.max_items]
+
+
 def test_votes_of_fakes_are_recorded_where_reports_reach_the_server_as_they_are(tmp_path):
     kind = Pem(alphabet=LETTERS, length=4, keep=10, oracle="olh", max_items=1)
     fakes = Adversary(clients=100, targets=("fade",))
