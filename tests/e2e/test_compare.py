@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import tomllib
 
@@ -88,6 +89,19 @@ def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     for name in ("discoveries.csv", "baseline/discoveries.csv", "baseline/layers.parquet"):
         stopped = (tmp_path / "stopped" / name).read_bytes()
         assert stopped == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_run_that_was_killed_as_its_baseline_began_goes_on(tmp_path, command):
+    small = ("--set", "population.clients=500", "--set", "protocol.depth=2")
+    words = (*BASE, *small, "--set", "output.keep_log=true", "--set", "baseline.name=triehh")
+    assert command(*words, "--out", "mine", cwd=tmp_path).returncode == 0
+    found = (tmp_path / "mine/baseline/discoveries.csv").read_bytes()
+    (tmp_path / "mine/result.json").unlink()
+    shutil.rmtree(tmp_path / "mine/baseline")
+    (tmp_path / "mine/baseline").mkdir()
+    resumed = command("run", "--resume", "--out", "mine", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert (tmp_path / "mine/baseline/discoveries.csv").read_bytes() == found
 
 
 COMPARISON = """

@@ -31,7 +31,7 @@ from fedhh.experiments.run.workers import (
     start_in_background,
 )
 from fedhh.experiments.study.callbacks import Callbacks, Several
-from fedhh.experiments.study.directory import check_output
+from fedhh.experiments.study.directory import CONFIG, begin_directory, check_output
 from fedhh.experiments.study.parts import Columns, Line, Part
 from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import require_unfinished, resumed
@@ -175,6 +175,8 @@ class RunStudy(Study):
             directory = output.new_directory(config, directory, name=name)
             if number == 0:
                 self._owned.enter_context(owned(directory))
+        elif not (directory / CONFIG).exists():
+            begin_directory(directory, config.to_toml())
         self._made.append(directory)
         return directory
 

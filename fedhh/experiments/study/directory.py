@@ -75,13 +75,18 @@ def new_directory(out: Path | None, parent: str, *, name: str, config: str) -> P
         config: The content of `CONFIG`.
     """
     directory = out if out is not None else unused_directory(Path(parent), name)
-    make_directory(directory, lambda: write_text(directory / CONFIG, config))
+    check_directory(directory)
+    begin_directory(directory, config)
     return directory
 
 
-def make_directory(directory: Path, write: Callable[[], None]) -> None:
+def begin_directory(directory: Path, config: str) -> None:
+    """Make a directory as `new_directory` does, also where it was stopped in its beginning."""
+    fill_directory(directory, lambda: write_text(directory / CONFIG, config))
+
+
+def fill_directory(directory: Path, write: Callable[[], None]) -> None:
     """Make a directory, with the modules that its configuration names."""
-    check_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         plugins.save_sources(directory)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from fedhh.experiments.config.toml_file import read_toml
-from fedhh.experiments.study.directory import CONFIG, RESULT, make_directory
+from fedhh.experiments.study.directory import CONFIG, RESULT, check_directory, fill_directory
 from fedhh.experiments.study.stored_files import read_json
 from fedhh.system.files import is_there, write_text
 from fedhh.system.reading import require_regular
@@ -61,7 +61,8 @@ def open_directory(
             # Last: what has it is whole.
             write_text(path, json.dumps(identity, indent=2) + "\n")
 
-        make_directory(directory, write_all)
+        check_directory(directory)
+        fill_directory(directory, write_all)
         return
     _require_there(path, what)
     require_same(directory, identity, read_json(path), what=what)
