@@ -47,6 +47,7 @@ def test_it_leaves_whole_files(done):
     assert len(days) == 4 * 2
     devices = pd.read_parquet(directory / "devices.parquet")
     record = json.loads((directory / "result.json").read_text())
+    assert record["schema_version"] == 1
     assert (devices.groupby("use_case")["devices"].sum() == record["devices_opted_in"]).all()
     for row in record["use_cases"]:
         mine = devices[devices["use_case"] == row["use_case"]]
