@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fedhh.clients.population import Population, client_order
-from fedhh.questions.answer import Answer, Diagnostics
-from fedhh.questions.channel import Answering, Channel
-from fedhh.questions.clients import ClientBlock
+from fedhh.questions.answer import Answer
+from fedhh.questions.channel import Answering
+from fedhh.questions.clients import Sent
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import Aggregate, AnyQuestion, Messages
 from fedhh.simulation.executor import Broadcast, Progress
 
 _MESSAGES_AT_ONCE = 64
@@ -56,22 +56,24 @@ class ClientWorker:
         progress: Progress | None = None,
     ) -> list[Answer]:
         """Return the merged answers of some blocks, see `fedhh.simulation.executor.Worker`."""
-        sums = [
-            _Sum(question, answering)
-            for question, answering in zip(
-                broadcast.questions, self._answering_of(broadcast), strict=True
-            )
-        ]
+        questions, answering = broadcast.questions, self._answering_of(broadcast)
+        tallies = [np.zeros(each.tally_size, dtype=np.int64) for each in questions]
+        sent: list[list[Sent]] = [[] for _ in questions]
         who = broadcast.who
         for block in blocks:
             clients = who.clients(self._order, block)
             if len(clients):
                 rows = self._population.block(clients)
-                for each in sums:
-                    each.add(rows, block)
+                for each, tally, parts in zip(answering, tallies, sent, strict=True):
+                    parts.append(each.add_block(rows, block, tally))
+                    if len(parts) > _MESSAGES_AT_ONCE:
+                        parts[:] = [each.together(parts)]
             if progress is not None:
                 progress(who.cohort.size_of(block))
-        return [each.answer() for each in sums]
+        return [
+            Answer.of(tally, each.together(parts))
+            for each, tally, parts in zip(answering, tallies, sent, strict=True)
+        ]
 
     def _answering_of(self, broadcast: Broadcast) -> list[Answering]:
         if self._broadcast is not broadcast:
@@ -80,43 +82,3 @@ class ClientWorker:
                 Answering(question, self._words, self._seed) for question in broadcast.questions
             ]
         return self._answering
-
-
-class _Sum:
-    """The answer to one question, to which blocks are added."""
-
-    def __init__(self, question: AnyQuestion, answering: Answering) -> None:
-        self._question, self._answering = question, answering
-        self._aggregate, self._diagnostics = Aggregate.empty(question.tally_size), Diagnostics()
-        self._messages: list[Messages | None] = []
-
-    def add(self, rows: ClientBlock, block: int) -> None:
-        """Add a block's reports."""
-        before, known = self._aggregate, self._diagnostics
-        sent = self._answering.add_block(rows, block, before.tally)
-        self._messages.append(sent.messages)
-        if len(self._messages) > _MESSAGES_AT_ONCE:
-            self._messages = [self._channel.merged(self._question, self._messages)]
-        self._aggregate = replace(
-            before,
-            num_reports=before.num_reports + sent.num_reports,
-            num_clients=before.num_clients + len(rows.clients) - sent.num_lost,
-        )
-        self._diagnostics = replace(
-            known,
-            num_dummies=known.num_dummies + sent.num_dummies,
-            num_clients_with_items=known.num_clients_with_items + sent.num_clients_with_items,
-        )
-
-    def answer(self) -> Answer:
-        """Return it."""
-        messages = self._channel.merged(self._question, self._messages)
-        return Answer(
-            aggregate=replace(self._aggregate, messages=messages),
-            diagnostics=self._diagnostics,
-        )
-
-    @property
-    def _channel(self) -> Channel:
-        channel: Channel = self._question.channel
-        return channel

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
-from fedhh.questions.question import Aggregate
+from fedhh.questions.clients import Sent
+from fedhh.questions.question import Aggregate, Tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,21 @@ class Answer:
 
     aggregate: Aggregate
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    @classmethod
+    def of(cls, tally: Tally, sent: Sent) -> Self:
+        """Return what was sent, and the tally to which it was added."""
+        return cls(
+            aggregate=Aggregate(
+                tally=tally,
+                num_reports=sent.num_reports,
+                num_clients=sent.num_clients,
+                messages=sent.messages,
+            ),
+            diagnostics=Diagnostics(
+                num_dummies=sent.num_dummies, num_clients_with_items=sent.num_clients_with_items
+            ),
+        )
 
     def merge(self, other: Answer) -> Answer:
         """Return the answer for both sets of blocks."""

@@ -224,6 +224,17 @@ class Answering:
         said = question.choice.say(question, held, coins)
         return channel.add(question, said, self._table, coins, tally)
 
+    def together(self, parts: Sequence[Sent]) -> Sent:
+        """Return what was sent by several blocks."""
+        channel: Channel = self._question.channel
+        return Sent(
+            num_clients=sum(part.num_clients for part in parts),
+            num_reports=sum(part.num_reports for part in parts),
+            num_dummies=sum(part.num_dummies for part in parts),
+            num_clients_with_items=sum(part.num_clients_with_items for part in parts),
+            messages=channel.merged(self._question, [part.messages for part in parts]),
+        )
+
 
 def _honest(attack: Attack, words: Values) -> Sent:
     """Add what honest clients send that hold the words of a row each."""

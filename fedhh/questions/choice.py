@@ -61,26 +61,12 @@ class Attack:
     def sent(self, *, holders: int | None = None, messages: Messages | None = None) -> Sent:
         """Return what was sent; all clients seem to hold something unless told."""
         return Sent(
+            num_clients=self.num_clients,
             num_reports=self.count,
             num_dummies=0,
             num_clients_with_items=self.num_clients if holders is None else holders,
             messages=messages,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SaidOften:
-    """How much clients said whose values were counted at once.
-
-    Attributes:
-        values: Values, those that say nothing included.
-        real: Those that say something.
-        holders: Clients that held at least one value.
-    """
-
-    values: int
-    real: int
-    holders: int
 
 
 class Choice(ABC):
@@ -96,13 +82,12 @@ class Choice(ABC):
             coins: The block's.
         """
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> SaidOften:
-        """Add how often each value is said to ``tally``, and return how much that is in all."""
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent:
+        """Add how often each value is said to ``tally``, and return what that is in all."""
         said = self.say(question, held, coins)
-        values = said.values[said.values >= 0]
+        values = said.contributions(pad=False)
         tally += np.bincount(values, minlength=len(tally))
-        real = int(said.sizes.sum())
-        return SaidOften(values=len(values), real=real, holders=said.holders)
+        return Sent.of(said, len(values))
 
     def num_reports(self, question: AnyQuestion) -> int:
         """Return how many contributions a client makes at most."""
@@ -136,11 +121,16 @@ class SampleB(Choice):
         values, sizes = choose_contributions(*self._choices(question, held, coins))
         return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> SaidOften:
+    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent:
         from fedhh.kernels.sampling import count_contributions
 
         number, holders = count_contributions(*self._choices(question, held, coins), tally)
-        return SaidOften(values=int(number), real=int(number), holders=int(holders))
+        return Sent(
+            num_clients=len(held.rows.clients),
+            num_reports=int(number),
+            num_dummies=0,
+            num_clients_with_items=int(holders),
+        )
 
     def _choices(self, question: AnyQuestion, held: Held, coins: Coins) -> tuple[Any, ...]:
         """Return how clients sample at most B of their values, as the kernels take it.

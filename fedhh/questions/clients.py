@@ -108,23 +108,24 @@ class Sent:
     """What was sent by some clients.
 
     Attributes:
+        num_clients: Clients whose answer arrives.
         num_reports: Reports, dummies included.
         num_dummies: Reports that say nothing.
         num_clients_with_items: Clients that held at least one value.
         messages: The reports themselves, first axis one per report, if the question asks for them.
-        num_lost: Clients that were asked and whose answer does not arrive.
     """
 
+    num_clients: int
     num_reports: int
     num_dummies: int
     num_clients_with_items: int
     messages: Messages | None = None
-    num_lost: int = 0
 
     @classmethod
     def of(cls, said: Said, num_reports: int, messages: Messages | None = None) -> Self:
         """Return so many reports of what clients say; the rest are dummies."""
         return cls(
+            num_clients=len(said.sizes),
             num_reports=num_reports,
             num_dummies=num_reports - int(said.sizes.sum()),
             num_clients_with_items=said.holders,

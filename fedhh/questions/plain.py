@@ -69,7 +69,12 @@ class PlainVotes(Channel):
         tally += np.bincount(real, minlength=len(tally))
         abstained = len(votes) - len(real)
         tally[self.num_candidates] += abstained
-        return Sent(num_reports=len(votes), num_dummies=abstained, num_clients_with_items=len(real))
+        return Sent(
+            num_clients=len(votes),
+            num_reports=len(votes),
+            num_dummies=abstained,
+            num_clients_with_items=len(real),
+        )
 
     def craft(self, attack: Attack) -> Sent:
         """Add one vote a client, which whoever sums up checks: a target's candidate, in turn.

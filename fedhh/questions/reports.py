@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -226,16 +226,13 @@ class Reports(Channel):
     def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         if not self._counts_values:
             return None
-        said = question.choice.count(question, held, coins, tally)
-        dummies = 0
-        if self.nothing is not None and question.pad:
-            dummies = len(held.rows.clients) * question.max_items - said.values
-            tally[self.nothing] += dummies
-        return Sent(
-            num_reports=said.values + dummies,
-            num_dummies=said.values + dummies - said.real,
-            num_clients_with_items=said.holders,
-        )
+        sent: Sent = question.choice.count(question, held, coins, tally)
+        if self.nothing is None or not question.pad:
+            return sent
+        reports = sent.num_clients * question.max_items
+        dummies = reports - sent.num_reports
+        tally[self.nothing] += dummies
+        return replace(sent, num_reports=reports, num_dummies=sent.num_dummies + dummies)
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         from fedhh.oracles.hashed import SketchOracle, sample_sketch

@@ -97,9 +97,8 @@ class SecureVotes(NoisyVotes):
         kind.
         """
         values, sizes = said.values, said.sizes
-        asked = len(values)
         if self.dropout:
-            stays = coins.rng(Stream.DROPOUT).random(asked) >= self.dropout
+            stays = coins.rng(Stream.DROPOUT).random(len(values)) >= self.dropout
             values, sizes = values[stays], sizes[stays]
         if len(values):
             tally += np.bincount(values[values >= 0], minlength=len(tally))
@@ -109,10 +108,10 @@ class SecureVotes(NoisyVotes):
             )
         number = len(values) * question.max_items
         return Sent(
+            num_clients=len(values),
             num_reports=number,
             num_dummies=number - int(sizes.sum()),
             num_clients_with_items=int(np.count_nonzero(sizes)),
-            num_lost=asked - len(values),
         )
 
     def room(self, goal: Goal, cohort: int) -> int:
