@@ -293,22 +293,7 @@ class Fakes:
 
     def add(self, targets: Any, num_clients: int, *, goal: Any, **rest: Any) -> Sent:
         """Add what supports or opposes words, by their numbers."""
-        sent: Sent = self._channel.craft(self._attack(num_clients, targets, goal, **rest))
-        return sent
-
-    def add_random_reports(self, num_clients: int, **rest: Any) -> Sent:
-        """Add uniform reports."""
-        sent: Sent = self._channel.craft_random(self._attack(num_clients, **rest))
-        return sent
-
-    @property
-    def _channel(self) -> Any:
-        return self._question.channel
-
-    def _attack(
-        self, num_clients: int, targets: Any = (), goal: Any = "promote", **rest: Any
-    ) -> Attack:
-        return Attack(
+        attack = Attack(
             question=self._question,
             words=self._words,
             targets=np.asarray(targets, dtype=np.int64),
@@ -316,6 +301,12 @@ class Fakes:
             num_clients=num_clients,
             **rest,
         )
+        sent: Sent = self._question.channel.craft(attack)
+        return sent
+
+    def add_random_reports(self, num_clients: int, **rest: Any) -> Sent:
+        """Add uniform reports."""
+        return self.add((), num_clients, goal="random", **rest)
 
 
 def sending(question: Any, **changes: Any) -> Any:

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedhh.adversary import Goal, Strategy
+from fedhh import adversary
 from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import Channel
-from fedhh.questions.choice import Attack
+from fedhh.questions.choice import Attack, Goal
 from fedhh.questions.clients import Sent
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.matching import WordMatcher
@@ -41,8 +41,8 @@ class Fakes:
         *,
         words: Sequence[str],
         num_groups: int = 1,
-        goal: Goal,
-        strategy: Strategy,
+        goal: adversary.Goal,
+        strategy: adversary.Strategy,
         seed: int,
     ) -> None:
         """Take what they are about.
@@ -90,19 +90,23 @@ class Fakes:
     def _crafted_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         tally = np.zeros(question.tally_size, dtype=np.int64)
         sent: list[Sent] = []
+        goal: Goal = "demote" if self._goal == "demote" else "promote"
+        if self._strategy == "random-reports":
+            goal = "random"
+        channel: Channel = question.channel
         for part, (targets, number) in enumerate(zip(self._targets, numbers, strict=True)):
             path = (_COINS, question.pass_index, question.layer, part)
             whole = Attack(
                 question=question,
                 words=self._matcher,
                 targets=targets,
-                goal="demote" if self._goal == "demote" else "promote",
+                goal=goal,
                 num_clients=number,
                 rng=generator(self._seed, Stream.ADVERSARY, *path),
                 tally=tally,
             )
             sent += [
-                self._send(replace(whole, num_clients=min(_AT_ONCE, number - done)))
+                channel.craft(replace(whole, num_clients=min(_AT_ONCE, number - done)))
                 for done in range(0, number, _AT_ONCE)
             ]
         return Aggregate(
@@ -111,9 +115,3 @@ class Fakes:
             num_clients=sum(numbers),
             messages=merge_messages([each.messages for each in sent]),
         )
-
-    def _send(self, attack: Attack) -> Sent:
-        channel: Channel = attack.question.channel
-        if self._strategy == "random-reports":
-            return channel.craft_random(attack)
-        return channel.craft(attack)

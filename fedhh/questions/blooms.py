@@ -14,7 +14,7 @@ from fedhh.hashing import Keys
 from fedhh.oracles.attack import bits_with
 from fedhh.oracles.bloom import BloomReports
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Attack, Goal, SampleB
+from fedhh.questions.choice import SIGNS, Attack, SampleB
 from fedhh.questions.clients import Coins, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
@@ -121,24 +121,19 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
         most for it. Against words, they are those of random texts, with the targets' bits left out.
         """
         keys, texts = self.keys_and_parts(replace(attack, targets=np.unique(attack.targets)))
-        if not len(keys):
-            return self.craft_random(attack)
-        goal, count, rng = attack.goal, attack.count, attack.rng
+        sign, count, rng = SIGNS[attack.goal], attack.count, attack.rng
         of_words, patterns = self.split(attack.tally)
-        add_filters(self.words, keys, count, goal=goal, rng=rng, out=of_words)
+        add_filters(self.words, keys, count, sign=sign, rng=rng, out=of_words)
+        if not len(keys):
+            uniform = np.full(patterns.size, 1 / patterns.size)
+            patterns += rng.multinomial(count, uniform).reshape(patterns.shape)
+            return attack.sent(holds=False)
         pairs = rng.integers(len(self.pairs), size=count)
         cohorts = rng.integers(self.ngrams.filters.num_cohorts, size=count)
-        make = self._supporting if goal == "promote" else self._opposing
+        make = self._supporting if sign > 0 else self._opposing
         first, second = (make(texts, cohorts, self.pairs[pairs, side], rng) for side in range(2))
         np.add.at(patterns, (pairs, cohorts, first, second), 1)
         return attack.sent()
-
-    def craft_random(self, attack: Attack) -> Sent:
-        of_words, patterns = self.split(attack.tally)
-        add_random_filters(self.words, attack.count, rng=attack.rng, out=of_words)
-        uniform = np.full(patterns.size, 1 / patterns.size)
-        patterns += attack.rng.multinomial(attack.count, uniform).reshape(patterns.shape)
-        return attack.sent(holders=0)
 
     def _supporting(
         self, texts: Values, cohorts: Values, positions: Values, rng: np.random.Generator
@@ -218,15 +213,9 @@ class Blooms(Channel):
         Other bits are 1 up to what an honest report expects, rounded down. Nothing of it is
         checked.
         """
-        keys, goal = attack.question.choice.wanted(attack)
-        if not len(keys):
-            return self.craft_random(attack)
-        add_filters(self.reports, keys, attack.count, goal=goal, rng=attack.rng, out=attack.tally)
-        return attack.sent()
-
-    def craft_random(self, attack: Attack) -> Sent:
-        add_random_filters(self.reports, attack.count, rng=attack.rng, out=attack.tally)
-        return attack.sent(holders=0)
+        keys, sign = attack.aim
+        add_filters(self.reports, keys, attack.count, sign=sign, rng=attack.rng, out=attack.tally)
+        return attack.sent(holds=sign != 0)
 
 
 NgramQuestion = Question[StringNames, SampleB, Ngrams]
@@ -238,37 +227,28 @@ def add_filters(
     keys: Values,
     count: int,
     *,
-    goal: Goal,
+    sign: int,
     rng: np.random.Generator,
     out: Tally,
 ) -> None:
-    """Add reports with all bits of some keys, or none of them, to a tally of Bloom filters."""
+    """Add reports with all bits of some keys (sign 1), or none, to a tally of Bloom filters.
+
+    Without keys, their bits are uniform.
+    """
     filters, response = reports.filters, reports.response
     ones, by_cohort = reports.split(out)
-    bit = int(goal == "promote")
+    cohorts = filters.num_cohorts
+    numbers = rng.multinomial(count, np.full(cohorts, 1 / cohorts)).astype(np.int64)
+    by_cohort += numbers
+    if not len(keys):
+        ones += rng.binomial(numbers[:, None], 0.5, size=ones.shape)
+        return
+    bit = int(sign > 0)
     set_bits = filters.num_hashes
     expected = set_bits * response.one + (filters.num_bits - set_bits) * response.zero
-    numbers = _in_cohorts(reports, count, rng)
     for cohort in np.flatnonzero(numbers).tolist():
         own = np.unique(filters.positions(np.full(len(keys), cohort), keys))
         made = bits_with(
             filters.num_bits, own, bit=bit, ones=int(expected), count=int(numbers[cohort]), rng=rng
         )
         ones[cohort] += made.sum(axis=0, dtype=np.int64)
-    by_cohort += numbers
-
-
-def add_random_filters(
-    reports: BloomReports, count: int, *, rng: np.random.Generator, out: Tally
-) -> None:
-    """Add reports of uniform bits to a tally of Bloom filters."""
-    ones, by_cohort = reports.split(out)
-    numbers = _in_cohorts(reports, count, rng)
-    ones += rng.binomial(numbers[:, None], 0.5, size=ones.shape)
-    by_cohort += numbers
-
-
-def _in_cohorts(reports: BloomReports, count: int, rng: np.random.Generator) -> Values:
-    """Return how many of some reports are of each cohort, drawn uniformly."""
-    cohorts = reports.filters.num_cohorts
-    return rng.multinomial(count, np.full(cohorts, 1 / cohorts)).astype(np.int64)

@@ -162,28 +162,25 @@ class Channel(ABC):
     # What fake clients send: anything that the protocol does not check.
 
     def craft(self, attack: Attack) -> Sent:
-        """Add what fake clients send to support or oppose words, as strongly as checks allow.
+        """Add what fake clients send: about words as strongly as checks allow, or at random.
 
-        Here what honest clients send that hold some of the words, which take turns; against words,
-        what clients send that hold none.
+        Here what honest clients send that hold some of the words, which take turns; against words
+        and at random, what clients send that hold none.
         """
         own = np.unique(attack.targets)
         own = own[attack.known.values[own] >= 0] if attack.goal == "promote" else own[:0]
-        each = self.targets_of_a_fake(attack.question)
-        return _honest(attack, in_turn(own, attack.num_clients, each))
+        question = attack.question
+        if attack.goal == "random":
+            question = replace(question, pad=True)
+        words = in_turn(own, attack.num_clients, self.targets_of_a_fake(question))
+        # Other coins than those of a run's clients, who have its seed.
+        answering = Answering(question, attack.words, int(attack.rng.integers(2**63)))
+        return answering.add_block(ClientBlock.holding(words), _NOT_THE_FIRST_BLOCK, attack.tally)
 
     def targets_of_a_fake(self, question: AnyQuestion) -> int:
         """Return how many of the words a fake client claims to hold, see `craft`."""
         choice: Choice = question.choice
         return choice.num_reports(question)
-
-    def craft_random(self, attack: Attack) -> Sent:
-        """Add reports that are uniform over the report space.
-
-        Here those of honest clients with nothing to say.
-        """
-        padded = replace(attack, question=replace(attack.question, pad=True))
-        return _honest(padded, np.zeros((attack.num_clients, 0), dtype=np.int64))
 
 
 class Answering:
@@ -234,13 +231,6 @@ class Answering:
             num_clients_with_items=sum(part.num_clients_with_items for part in parts),
             messages=channel.merged(self._question, [part.messages for part in parts]),
         )
-
-
-def _honest(attack: Attack, words: Values) -> Sent:
-    """Add what honest clients send that hold the words of a row each."""
-    answering = Answering(attack.question, attack.words, int(attack.rng.integers(2**63)))
-    rows = ClientBlock.holding(words)
-    return answering.add_block(rows, _NOT_THE_FIRST_BLOCK, attack.tally)
 
 
 def in_turn(words: Values, num_clients: int, each: int) -> Values:

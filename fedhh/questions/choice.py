@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -15,8 +16,12 @@ from fedhh.questions.names import ItemSets, Names
 from fedhh.questions.question import AnyQuestion, Messages, Tally
 from fedhh.random import Stream, kernel_state
 
-Goal = Literal["promote", "demote"]
-"""What fake clients are after: to support some words, or to oppose them."""
+Goal = Literal["promote", "demote", "random"]
+"""What fake clients are after: to support some words, or to oppose them; or nothing, with reports
+that are uniform over the report space."""
+
+SIGNS: Mapping[Goal, int] = {"promote": 1, "demote": -1, "random": 0}
+"""As an oracle's `craft` takes them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +52,18 @@ class Attack:
         names: Names = self.question.names
         return names.known(self.words, self.question.alphabet)
 
+    @cached_property
+    def aim(self) -> tuple[Values, int]:
+        """The values that reports speak for (sign 1) or against (-1); none, and 0, at random.
+
+        They are random, too, where no word has a value in the question.
+        """
+        choice: Choice = self.question.choice
+        values, goal = choice.wanted(self)
+        if self.goal == "random" or not len(values):
+            return values[:0], 0
+        return values, SIGNS[goal]
+
     @property
     def each(self) -> int:
         """Reports of a client."""
@@ -58,13 +75,13 @@ class Attack:
         """Reports in all."""
         return self.num_clients * self.each
 
-    def sent(self, *, holders: int | None = None, messages: Messages | None = None) -> Sent:
-        """Return what was sent; all clients seem to hold something unless told."""
+    def sent(self, *, holds: bool = True, messages: Messages | None = None) -> Sent:
+        """Return what was sent by clients that seem to hold something, or nothing."""
         return Sent(
             num_clients=self.num_clients,
             num_reports=self.count,
             num_dummies=0,
-            num_clients_with_items=self.num_clients if holders is None else holders,
+            num_clients_with_items=self.num_clients if holds else 0,
             messages=messages,
         )
 

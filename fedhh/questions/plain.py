@@ -81,15 +81,14 @@ class PlainVotes(Channel):
 
         Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
         """
+        if attack.goal == "random":
+            votes = attack.rng.integers(self.num_candidates + 1, size=attack.num_clients)
+            return self._vote(votes, attack.tally)
         values, goal = attack.question.choice.wanted(attack)
         values = np.unique(values)
         if goal == "demote" or not len(values):
             values = np.array([self.num_candidates])
         return self._vote(in_turn(values, attack.num_clients, 1).ravel(), attack.tally)
-
-    def craft_random(self, attack: Attack) -> Sent:
-        votes = attack.rng.integers(self.num_candidates + 1, size=attack.num_clients)
-        return self._vote(votes, attack.tally)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -195,8 +194,10 @@ class PlainWords(Channel):
         """Add targets, in turn, at most B of each client, which is all that the aggregator checks.
 
         A client that is to leave words out by chance leaves none out. Against a word it sends
-        nothing: no word takes votes away.
+        nothing: no word takes votes away. At random, it sends B uniform words.
         """
+        if attack.goal == "random":
+            return self._send_random(attack)
         kept = replace(attack.question, channel=replace(self, inclusion=1.0))
         return super().craft(replace(attack, question=kept))
 
@@ -204,8 +205,7 @@ class PlainWords(Channel):
         # Where a client's words share its weight, one target alone has the largest weight.
         return 1 if self.by_size else question.max_items
 
-    def craft_random(self, attack: Attack) -> Sent:
-        """Add B uniform words of each client."""
+    def _send_random(self, attack: Attack) -> Sent:
         names, symbols = attack.question.names, attack.question.alphabet.size
         rng, sent = attack.rng, attack.count
         messages = np.zeros((sent, self.message_size(names)), dtype=np.int64)

@@ -13,17 +13,11 @@ from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
 from fedhh.oracles.sampling import SampledAggregates, report_draws
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Attack, SampleB
+from fedhh.questions.choice import SIGNS, Attack, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
-from fedhh.questions.reports import (
-    NO_VALUES,
-    SIGNS,
-    or_random,
-    report_maker,
-    tell,
-)
+from fedhh.questions.reports import or_random, report_maker, tell
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -79,9 +73,12 @@ class PaddedRecords(Channel, Generic[Parts]):
         return PartsTable(self.puzzle, known.codes, known.values)
 
     def keys_and_parts(self, attack: Attack) -> tuple[Values, Values]:
-        """Return ``(r,)`` keys of those targets that are usable, and ``(r, positions)`` parts."""
+        """Return ``(r,)`` keys of those targets that are usable, and ``(r, positions)`` parts.
+
+        None for reports at random.
+        """
         known, numbers = attack.known, attack.targets
-        numbers = numbers[known.values[numbers] >= 0]
+        numbers = numbers[(known.values[numbers] >= 0) & (attack.goal != "random")]
         assert known.codes is not None
         return known.values[numbers], self.puzzle.fragments(
             known.codes[numbers], known.values[numbers]
@@ -197,19 +194,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
         Positions are uniform, as in honest records, so that every part of a target has support.
         """
         keys, parts = self.keys_and_parts(attack)
-        if not len(keys):
-            return self.craft_random(attack)
-        self._add_records(attack, keys, parts, SIGNS[attack.goal])
-        return attack.sent()
-
-    def craft_random(self, attack: Attack) -> Sent:
-        self._add_records(
-            attack, NO_VALUES, np.empty((0, self.puzzle.num_positions), dtype=np.int64), 0
-        )
-        return attack.sent(holders=0)
-
-    def _add_records(self, attack: Attack, keys: Values, parts: Values, sign: int) -> None:
-        """Add records for strings and their parts (sign 1), against them (-1), or random (0)."""
+        sign = SIGNS[attack.goal] if len(keys) else 0
         word_sums, fragment_sums, records = self.split(attack.tally)
         positions = self.puzzle.num_positions
         make = report_maker(self.words, keys, sign, attack.rng)
@@ -219,6 +204,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
             make = report_maker(self.fragments, parts[:, place], sign, attack.rng)
             aggregate_in_parts(self.fragments, make, number, fragment_sums[place])
         records += numbers
+        return attack.sent(holds=sign != 0)
 
 
 RecordQuestion = Question[StringNames, SampleB, Records[Parts]]

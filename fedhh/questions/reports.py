@@ -21,7 +21,7 @@ from fedhh.oracles.base import PureVotes
 from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Attack, Goal, PaddedMember, SampleB, SetSize
+from fedhh.questions.choice import Attack, PaddedMember, SampleB, SetSize
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
 from fedhh.questions.names import ItemSets, StringNames, TrieNames
 from fedhh.questions.noise import Noise
@@ -35,8 +35,6 @@ from fedhh.questions.question import (
 )
 
 ReportMaker = Callable[[int], OracleReports]
-SIGNS: Mapping[Goal, int] = {"promote": 1, "demote": -1}
-NO_VALUES: Values = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -249,15 +247,9 @@ class Reports(Channel):
 
         Where none of the words has a value in the question, reports are random.
         """
-        values, goal = attack.question.choice.wanted(attack)
-        if not len(values):
-            return self.craft_random(attack)
-        make = report_maker(self.randomizer, values, SIGNS[goal], attack.rng)
-        return attack.sent(messages=self._send(attack, make))
-
-    def craft_random(self, attack: Attack) -> Sent:
-        make = report_maker(self.randomizer, NO_VALUES, 0, attack.rng)
-        return attack.sent(holders=0, messages=self._send(attack, make))
+        values, sign = attack.aim
+        make = report_maker(self.randomizer, values, sign, attack.rng)
+        return attack.sent(holds=sign != 0, messages=self._send(attack, make))
 
     def _send(self, attack: Attack, make: ReportMaker) -> Messages | None:
         """Add an attack's reports to the tally, or return them."""

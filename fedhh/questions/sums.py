@@ -132,26 +132,25 @@ class SecureVotes(NoisyVotes):
         The attacker's clients agree on what they add in all, so that no sum wraps around, see
         `room`; a fake's own vote is among the n. They subtract from several sums at a time, too. So
         one fake client decides a sum. They add no share of the noise: it would help nobody but
-        honest clients. What is in the tally already is theirs.
+        honest clients. What is in the tally already is theirs. Random vectors are uniform modulo M:
+        no sum says anything then.
         """
+        tally = attack.tally
+        if attack.goal == "random":
+            if attack.num_clients:
+                # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
+                tally += attack.rng.integers(self.modulus, size=len(tally))
+                tally %= self.modulus
+            return attack.sent(holds=False)
         values, goal = attack.question.choice.wanted(attack)
-        values, tally = np.unique(values), attack.tally
+        values = np.unique(values)
         if attack.num_clients:
             fresh = values[tally[values] == 0]
             room = self.room(goal, attack.question.cohort.size)
             tally[fresh] += room if goal == "promote" else -room
         if goal == "promote":
             tally[values] += attack.num_clients
-        return attack.sent(holders=attack.num_clients if len(values) else 0)
-
-    def craft_random(self, attack: Attack) -> Sent:
-        """Add vectors that are uniform modulo M: no sum says anything then."""
-        if attack.num_clients:
-            # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
-            tally = attack.tally
-            tally += attack.rng.integers(self.modulus, size=len(tally))
-            tally %= self.modulus
-        return attack.sent(holders=0)
+        return attack.sent(holds=len(values) > 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -183,12 +182,14 @@ class OpenedVotes(NoisyVotes):
         """Return ``(c,) float64``: how often a uniform vote is for each candidate."""
         return np.full(self.num_candidates, 1 / (self.num_candidates + 1))
 
-    def craft_random(self, attack: Attack) -> Sent:
-        """Add votes that are uniform over what may be sent."""
+    def craft(self, attack: Attack) -> Sent:
+        """Add votes as honest clients; at random, uniform over what may be sent."""
+        if attack.goal != "random":
+            return super().craft(attack)
         chances = self.chances(attack.question)
         votes = attack.rng.multinomial(attack.count, [*chances, max(0.0, 1 - chances.sum())])
         np.add(attack.tally, votes[:-1], out=attack.tally)
-        return attack.sent(holders=0)
+        return attack.sent(holds=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
