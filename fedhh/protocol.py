@@ -14,7 +14,6 @@ from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
 from fedhh.found import Discoveries, Found
 from fedhh.plugin_returns import ChecksReturns
-from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.settings import Settings
 from fedhh.validation import InputError
@@ -59,7 +58,7 @@ class Answers(Generic[QuestionType]):
 
     @cached_property
     def noise(self) -> Any:
-        """What chance does to votes: `AnyNoise`."""
+        """What chance does to votes: `fedhh.questions.noise.AnyNoise`."""
         return self.question.channel.noise_of(self.question, self.aggregate)
 
     def found(
@@ -83,20 +82,16 @@ class Answers(Generic[QuestionType]):
             self.question, codes, num_clients=clients, estimate=estimate, variance=variance, z=z
         )
 
-    def counted(
-        self, codes: Codes, support: npt.NDArray[np.int64], noise: AnyNoise | None = None
-    ) -> Found:
+    def counted(self, codes: Codes, support: npt.NDArray[np.int64]) -> Found:
         """Return words with the estimates that follow from their support.
 
         Args:
             codes: ``(h, width) uint16``.
             support: ``(h,) int64``: reports that support each word.
-            noise: What chance does to it; `noise` if None.
         """
-        noise = self.noise if noise is None else noise
-        estimate = noise.estimate(support)
-        variance = noise.variance(estimate)
-        return self.found(codes, estimate=estimate, variance=variance, z=noise.z(support))
+        estimate = self.noise.estimate(support)
+        variance = self.noise.variance(estimate)
+        return self.found(codes, estimate=estimate, variance=variance, z=self.noise.z(support))
 
     def decision(
         self,
@@ -105,7 +100,6 @@ class Answers(Generic[QuestionType]):
         num_kept: int | None = None,
         num_candidates: int | None = None,
         kept_by: KeptBy = "votes",
-        noise: AnyNoise | None = None,
     ) -> Decision:
         """Return the decision of a round that judges its candidates by votes.
 
@@ -114,17 +108,15 @@ class Answers(Generic[QuestionType]):
             num_kept: Candidates kept; all if None.
             num_candidates: Candidates judged; those that the question lists if None.
             kept_by: See `Decision`.
-            noise: What chance does to votes; `noise` if None.
         """
         candidates = self.question.num_candidates if num_candidates is None else num_candidates
         kept = candidates if num_kept is None else num_kept
-        noise = self.noise if noise is None else noise
         return Decision(
             num_candidates=candidates,
             num_kept=kept,
             threshold=threshold,
-            threshold_z=noise.threshold_z(threshold, num_dropped=candidates - kept),
-            noise_std=noise.std,
+            threshold_z=self.noise.threshold_z(threshold, num_dropped=candidates - kept),
+            noise_std=self.noise.std,
             kept_by=kept_by,
         )
 

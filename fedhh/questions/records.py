@@ -16,7 +16,8 @@ from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import SIGNS, Attack, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
-from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
+from fedhh.questions.noise import Noise
+from fedhh.questions.question import SEED_BITS, Aggregate, AnyQuestion, Question, Tally
 from fedhh.questions.reports import or_random, report_maker, tell
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
@@ -153,6 +154,11 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
         first = self.words.aggregate_size
         fragments = tally[first : len(tally) - positions]
         return tally[:first], fragments.reshape(positions, -1), tally[len(tally) - positions :]
+
+    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
+        """Return what chance does to a string's support, others in its cells included."""
+        words, _, _ = self.split(aggregate.tally)
+        return Noise.of_aggregate(self.words, aggregate.num_reports, words)
 
     def add(
         self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally

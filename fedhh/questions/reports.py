@@ -17,7 +17,6 @@ from fedhh.oracles import (
     make_oracle,
     make_pure_oracle,
 )
-from fedhh.oracles.base import PureVotes
 from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.questions.channel import Channel, RngOf
@@ -89,14 +88,12 @@ class Reports(Channel):
             return None
         return ClientVotes(oracle=self.pure, max_items=max_items)
 
-    def votes(self, max_items: int) -> PureVotes:
-        """Return what the votes for a value are of: reports, or clients with B reports each."""
-        return self.client_votes(max_items) or self.pure
-
     def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
-        by_client = self.votes_per_client == "one"
-        counted = aggregate.num_clients if by_client else aggregate.num_reports
-        return Noise(oracle=self.votes(question.max_items), num_reports=counted)
+        """Return what chance does to a value's support, in a sketch values that share its cells."""
+        votes = self.client_votes(question.max_items)
+        if votes is not None:
+            return Noise(oracle=votes, num_reports=aggregate.num_clients)
+        return Noise.of_aggregate(self.pure, aggregate.num_reports, aggregate.tally)
 
     @property
     def adds_up(self) -> bool:

@@ -20,7 +20,7 @@ from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion, padded_reports
 from fedhh.server.local_discovery import CohortProtocol
-from fedhh.server.padded_sampling import decision_of_sample, sample_counts
+from fedhh.server.padded_sampling import sample_counts
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
@@ -174,5 +174,5 @@ class SetProtocol(
                 variance=counts.variance[kept],
                 z=counts.z[kept],
             )
-        decision = decision_of_sample(answers, threshold=threshold, num_kept=len(kept))
+        decision = answers.decision(threshold=threshold, num_kept=len(kept))
         return kept, Heard(own=None, decision=decision, found=found)

@@ -18,7 +18,7 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.cohorts import Seed
-from fedhh.server.padded_sampling import decision_of_sample, padded_size, set_sizes
+from fedhh.server.padded_sampling import padded_size, set_sizes
 from fedhh.server.svim import Share
 from fedhh.settings import AUTO, Count, Items
 from fedhh.validation import require_epsilon
@@ -175,7 +175,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         phase = self._phase(answers.planned)
         if phase < 0:
             own = replace(run.own, padded_size=padded_size(set_sizes(answers)))
-            return Heard(own=own, decision=decision_of_sample(answers))
+            return Heard(own=own, decision=answers.decision())
         kept, heard = self.hear_sample(answers, is_last=phase == len(_PHASES) - 1)
         return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))
 

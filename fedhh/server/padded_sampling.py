@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.consistency import PostProcessing, norm_sub, post_process
-from fedhh.protocol import Answers, Decision
-from fedhh.questions.noise import Noise
-from fedhh.questions.reports import MemberQuestion, SetQuestion, SizeQuestion
+from fedhh.protocol import Answers
+from fedhh.questions.reports import MemberQuestion, SizeQuestion
 
 _Floats = npt.NDArray[np.float64]
 
@@ -126,7 +125,7 @@ def sample_counts(
         post_processing: Of the estimated numbers of reports, before they are multiplied.
     """
     question, reports = answers.question, answers.aggregate.num_reports
-    noise = _noise_of_sample(answers)
+    noise = answers.noise
     sampled = noise.estimate(answers.votes)
     held = np.clip(sampled, 0, reports)
     chance = 1 / question.choice.padded_size
@@ -148,24 +147,3 @@ def _lost_per_counted(
     lost = float(sizes @ beyond) / float(sizes.sum())
     counted = float(sampled.sum()) * question.choice.padded_size / reports
     return lost / counted if counted > 0 else 0.0
-
-
-def decision_of_sample(
-    answers: Answers[SetQuestion], *, threshold: int = 0, num_kept: int | None = None
-) -> Decision:
-    """Return what a round about held sets decides.
-
-    Args:
-        answers: The round's.
-        threshold: Support of the last candidate kept; 0 if the round drops none.
-        num_kept: Candidates kept; all if None.
-    """
-    noise = _noise_of_sample(answers)
-    return answers.decision(threshold=threshold, num_kept=num_kept, noise=noise)
-
-
-def _noise_of_sample(answers: Answers[SetQuestion]) -> Noise:
-    """Return what chance does to votes, a sketch's collisions included."""
-    aggregate = answers.aggregate
-    oracle = answers.question.channel.pure
-    return Noise.of_aggregate(oracle, aggregate.num_reports, aggregate.tally)

@@ -18,7 +18,6 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
-from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, StringQuestion
 from fedhh.server.cohorts import Seed
@@ -158,16 +157,15 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
             fixed_length=self.fixed_length,
         )
         support = question.channel.support(question, aggregate, question.names.keys_of(candidates))
-        noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
         kept, threshold = top_eta(support, self.keep, ties="strict")
         order = kept[np.argsort(-support[kept], kind="stable")]
         best = candidates[order]
         found = None
         if question.names.length == self.length:
-            found = answers.counted(best, support[order], noise)
-            found = self.with_reported(found, order, noise, support)
+            found = answers.counted(best, support[order])
+            found = self.with_reported(found, order, answers.noise, support)
         decision = answers.decision(
-            threshold=threshold, num_candidates=len(candidates), num_kept=len(kept), noise=noise
+            threshold=threshold, num_candidates=len(candidates), num_kept=len(kept)
         )
         return Heard(own=best, decision=decision, found=found, kept=best)
 

@@ -104,20 +104,18 @@ class RecordProtocol(
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
         """
-        question, aggregate = answers.question, answers.aggregate
-        word_sums, part_sums, records = question.channel.split(aggregate.tally)
+        question = answers.question
+        word_sums, part_sums, records = question.channel.split(answers.aggregate.tally)
         codes, decoding = self.candidates(question, part_sums, records)
         support = question.channel.words.support(word_sums, question.names.keys_of(codes))
-        noise = Noise.of_aggregate(question.channel.words, aggregate.num_reports, word_sums)
-        chosen = self.credible(noise, support)
+        chosen = self.credible(answers.noise, support)
         decision = answers.decision(
             threshold=int(support[chosen[-1]] if len(chosen) else support.max(initial=-1) + 1),
             num_candidates=len(codes),
             num_kept=len(chosen),
-            noise=noise,
         )
-        found = answers.counted(codes[chosen], support[chosen], noise)
-        found = self.with_reported(found, chosen, noise, support)
+        found = answers.counted(codes[chosen], support[chosen])
+        found = self.with_reported(found, chosen, answers.noise, support)
         return Heard(own=decoding, decision=decision, found=found)
 
     @abstractmethod

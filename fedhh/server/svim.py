@@ -18,7 +18,6 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import (
-    decision_of_sample,
     oracle_of_sample,
     padded_size,
     set_sizes,
@@ -139,7 +138,7 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
         state, layer = run.own, answers.planned.layer
         if layer == _SIZES:
             state = replace(state, sizes=set_sizes(answers))
-            return Heard(own=state, decision=decision_of_sample(answers))
+            return Heard(own=state, decision=answers.decision())
         kept, heard = self.hear_sample(answers, is_last=layer == _COUNTS, sizes=state.sizes)
         return replace(heard, own=replace(state, kept=state.kept[kept]))
 

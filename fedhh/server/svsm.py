@@ -23,7 +23,6 @@ from fedhh.questions.names import ItemSets
 from fedhh.questions.reports import SetQuestion
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
-    decision_of_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
@@ -199,7 +198,7 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             return Heard(own=state, decision=heard.decision, found=heard.found)
         if not len(state.sizes):
             state = replace(state, sizes=set_sizes(answers))
-            return Heard(own=state, decision=decision_of_sample(answers))
+            return Heard(own=state, decision=answers.decision())
         counts = sample_counts(answers, state.sizes, post_processing=self.post_processing)
         state = replace(
             state,
@@ -207,7 +206,7 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
             variance=counts.variance,
             set_clients=answers.aggregate.num_clients,
         )
-        return Heard(own=state, decision=decision_of_sample(answers))
+        return Heard(own=state, decision=answers.decision())
 
     def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.

@@ -61,8 +61,8 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
     without the words found.
 
     A protocol says what a layer asks (`question`) and which candidates it keeps (`keep`), of which
-    `most_prefixes` can be extended. It may say how many clients a layer asks (`cohort_size`), what
-    a new pass takes for known (`left_out`), and what it tells of a layer's decision (`decision`).
+    `most_prefixes` can be extended. It may say how many clients a layer asks (`cohort_size`), and
+    what it tells of a layer's decision (`decision`).
 
     Attributes:
         depth: D, layers per pass; the longest word has D symbols.
@@ -126,14 +126,6 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
             layer: Which layer of it, from 1.
         """
         return self.cohort_clients
-
-    def left_out(self, found: Found) -> Codes:
-        """Return the ``(x, depth + 1) uint16`` codes of words that a new pass takes for known.
-
-        Args:
-            found: What all earlier passes found, which is left out here.
-        """
-        return found.codes
 
     def decision(
         self, answers: Answers[QuestionType], *, threshold: int, num_kept: int
@@ -259,7 +251,7 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
             layer=self.layer_of(trie),
             trie=trie,
             finished=finished,
-            excluded=self.left_out(found),
+            excluded=found.codes,
         )
 
 

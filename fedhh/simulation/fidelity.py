@@ -23,7 +23,7 @@ from fedhh.questions.answer import Answer
 from fedhh.questions.channel import Channel
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.random import Stream, generator
-from fedhh.simulation.executor import Broadcast, Executor, Progress
+from fedhh.simulation.executor import Broadcast
 from fedhh.simulation.roster import RoundRoster
 from fedhh.validation import InputError, require_at_least, require_choice
 
@@ -155,19 +155,6 @@ class Fidelity:
             aggregate=replace(answer.aggregate, tally=tally),
             diagnostics=replace(answer.diagnostics, is_sampled=True),
         )
-
-    def ask(
-        self,
-        executor: Executor,
-        question: AnyQuestion,
-        who: RoundRoster,
-        *,
-        seed: int,
-        progress: Progress | None = None,
-    ) -> Answer:
-        """Return the answer of those that answer a question, asked through an executor."""
-        (answer,) = executor.answer(self.broadcast(question, who), progress)
-        return self.answer(question, who, answer, seed=seed)
 
     def facts(self, cohorts: Sequence[int], chosen: Sequence[str]) -> dict[str, Any]:
         """Return what a result states."""

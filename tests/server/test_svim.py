@@ -20,7 +20,6 @@ from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import amplified
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.padded_sampling import (
-    decision_of_sample,
     oracle_of_sample,
     padded_size,
     sample_counts,
@@ -386,6 +385,6 @@ def test_a_round_of_sizes_keeps_all_and_states_no_threshold():
     aggregate = Aggregate(
         tally=np.full(question.tally_size, 8, dtype=np.int64), num_reports=40, num_clients=40
     )
-    decision = decision_of_sample(heard(question, aggregate))
+    decision = heard(question, aggregate).decision()
     assert (decision.threshold, decision.num_kept, decision.num_candidates) == (0, 4, 4)
     assert math.isnan(decision.threshold_z)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedhh import Heard
-from fedhh.questions import Noise, OracleSpec, Question, Reports, SampleB, StringNames
+from fedhh.questions import OracleSpec, Question, Reports, SampleB, StringNames
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import LocalProtocol
 
@@ -48,13 +48,12 @@ class WatchList(ClosedDomain, LocalProtocol):
 
     def hear(self, run, answers):
         """Return the words of the list that stand out of the noise."""
-        question, heard = answers.question, answers.aggregate
+        question = answers.question
         keys = question.names.keys_of(self.domain)
-        votes = question.channel.support(question, heard, keys)
-        noise = Noise.of_aggregate(question.channel.pure, heard.num_reports, heard.tally)
-        kept = np.flatnonzero(noise.z(votes) >= LEAST_Z)
+        votes = question.channel.support(question, answers.aggregate, keys)
+        kept = np.flatnonzero(answers.noise.z(votes) >= LEAST_Z)
         sizes = {"num_candidates": len(votes), "num_kept": len(kept)}
         threshold = int(votes[kept].min() if len(kept) else votes.max() + 1)
-        decision = answers.decision(threshold=threshold, noise=noise, **sizes)
-        found = answers.counted(self.domain[kept], votes[kept], noise)
+        decision = answers.decision(threshold=threshold, **sizes)
+        found = answers.counted(self.domain[kept], votes[kept])
         return Heard(own=None, decision=decision, found=found)

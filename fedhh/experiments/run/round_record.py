@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.questions.names import TrieNames
-from fedhh.questions.noise import AnyNoise, Noise
+from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate
 from fedhh.simulation.engine import Round
 from fedhh.words.alphabet import END, Alphabet
@@ -182,7 +182,6 @@ def record_of(
         # The validation round returns words that others found.
         here = np.flatnonzero(is_new | (names.num_extensions == 0))
         words = _candidates_of(names, question.alphabet, [after.words[i] for i in here.tolist()])
-        noise = question.channel.noise_of(question, aggregate)
         fields = {
             "prefix_length": 0,
             "num_fresh": _num_fresh(names, question.alphabet, before),
@@ -197,7 +196,6 @@ def record_of(
             finished=kept.astype(np.uint16, copy=False),
             excluded=np.zeros((0, kept.shape[1]), dtype=np.uint16),
         )
-        noise = Noise.of_aggregate(question.channel.pure, aggregate.num_reports, aggregate.tally)
         everything = np.arange(len(kept))
         fields = {
             "prefix_length": question.names.length,
@@ -220,7 +218,7 @@ def record_of(
         alphabet=question.alphabet,
         names=names,
         votes=_smallest(votes_in(aggregate)),
-        noise=noise,
+        noise=question.channel.noise_of(question, aggregate),
         posterior=state.posterior,
         fake_votes=None if fakes is None else votes_in(fakes),
         **fields,
