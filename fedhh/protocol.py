@@ -247,24 +247,17 @@ class DiscoveryProtocol(Settings, ChecksReturns, ABC, Generic[State, QuestionTyp
     def check_population(self, num_clients: int) -> None:
         """Raise InputError, with the numbers and a cure, if there are too few clients."""
         plan = self.plan
-        largest = max(layer.num_clients for layer in plan.layers)
-        if plan.reuses_clients or len(plan.layers) == 1:
-            if plan.most_asked > num_clients:
-                apart = plan.most_asked - largest
-                whom = f", and {apart} clients are asked apart" if apart else ""
-                raise InputError(
-                    f"Expected clients_per_layer <= {num_clients * largest // plan.most_asked}, "
-                    f"the population's size{whom}, got clients_per_layer={largest}."
-                )
-            return
-        if plan.most_answers > num_clients:
-            rounds = len(plan.layers)
+        if plan.most_asked > num_clients:
+            once = "" if plan.reuses_clients else ", since no client is asked twice"
             raise InputError(
-                f"The population has {num_clients:,} clients, but {rounds} layers of up to "
-                f"{largest:,} clients need {plan.most_answers:,}, since no client is asked "
-                f"twice. Set clients_per_layer <= {num_clients // rounds:,}, or ask for fewer "
-                "passes or layers."
+                f"The population has {num_clients:,} clients, but {len(plan.layers)} rounds need "
+                f"{plan.most_asked:,}{once}. Set clients_per_layer <= "
+                f"{self.largest_cohort(num_clients):,}, or ask for fewer passes or layers."
             )
+
+    def largest_cohort(self, num_clients: int) -> int:
+        """Return the largest ``clients_per_layer`` that so many clients allow."""
+        return num_clients // len(self.plan.layers)
 
     @abstractmethod
     def begin(self) -> State:

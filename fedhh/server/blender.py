@@ -160,17 +160,6 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     ) -> Self:
         return replace(self, opt_in_epsilon=epsilon)
 
-    def check_population(self, num_clients: int) -> None:
-        clients = self.cohort_clients
-        kept_back = self.num_validation_clients if self.validates else 0
-        _ = self.groups
-        if clients + kept_back > num_clients:
-            largest = int(num_clients * (1 - self.validation_share)) if kept_back else num_clients
-            raise InputError(
-                f"Expected clients_per_layer <= {largest}, of a population of {num_clients:,}, got "
-                f"clients_per_layer={clients}."
-            )
-
     def begin(self) -> BlenderState:
         return BlenderState(
             head=np.zeros((0, self.length), dtype=np.uint16),

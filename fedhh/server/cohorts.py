@@ -80,6 +80,9 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
         """Return how many of all clients are kept for other rounds than those of the cohorts."""
         return 0
 
+    def largest_cohort(self, num_clients: int) -> int:
+        return int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
+
     def settle(self, *, num_clients: int, seed: int) -> Self:
         """Return the settings for one population and seed: what `resolve` decides, and the seeds.
 
@@ -108,10 +111,9 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
         """
         if self.clients_per_layer != AUTO:
             return {}
-        kept_back = self.kept_back(num_clients)
-        size = int(num_clients - kept_back) // self.num_cohorts
+        size = self.largest_cohort(num_clients)
         if size < 1:
-            left = " without the validation round's part" if kept_back else ""
+            left = " without the validation round's part" if self.kept_back(num_clients) else ""
             raise InputError(
                 f"The population has {num_clients:,} clients,{left} fewer than the "
                 f"{self.num_cohorts} layers that ask fresh ones; ask for fewer passes or layers."

@@ -28,7 +28,6 @@ from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.validation import Validation
 from fedhh.settings import (
-    AUTO,
     Count,
     FromConfig,
     PrivacyBudget,
@@ -120,22 +119,10 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         """Whether a client has "one" vote for a value, or one for "all" of its reports."""
         return "all"
 
-    def resolve(self, num_clients: int) -> dict[str, Any]:
-        if self.participation != "one-round" and self.clients_per_layer == AUTO:
-            return {"clients_per_layer": num_clients}
-        return super().resolve(num_clients)
-
-    def check_population(self, num_clients: int) -> None:
-        plan = self.plan
-        if not self.validates or plan.reuses_clients or plan.most_answers <= num_clients:
-            super().check_population(num_clients)
-            return
-        largest = int(num_clients - self.kept_back(num_clients)) // self.num_cohorts
-        raise InputError(
-            f"The population has {num_clients:,} clients, but {len(plan.layers) - 1} layers "
-            f"and a validation round need {plan.most_answers:,}, since no client is asked twice. "
-            f"Set clients_per_layer <= {largest:,}, or ask for fewer passes or layers."
-        )
+    def largest_cohort(self, num_clients: int) -> int:
+        if self.participation != "one-round":
+            return num_clients
+        return super().largest_cohort(num_clients)
 
     def kept_back(self, num_clients: int) -> float:
         """Return how many of all clients the validation round asks, 0 if there is none."""

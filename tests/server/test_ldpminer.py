@@ -113,7 +113,7 @@ def test_the_size_counts_as_no_further_use_of_a_client(baskets):
 
 
 def test_more_clients_than_there_are_next_to_those_of_the_size_are_refused(baskets):
-    with pytest.raises(InputError, match=r"clients_per_layer <= 18000, .*2222 clients .* apart"):
+    with pytest.raises(InputError, match="clients_per_layer <= 18,000"):
         miner(clients_per_layer=20_000).settle(num_clients=20_000, seed=0)
     miner(clients_per_layer=18_000).settle(num_clients=20_000, seed=0)
     miner(clients_per_layer=20_000, padded_size=3).settle(num_clients=20_000, seed=0)

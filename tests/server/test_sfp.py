@@ -227,7 +227,7 @@ def test_bad_settings_are_refused_before_anything_runs(changes, message):
 
 
 def test_a_population_that_is_too_small_is_refused():
-    with pytest.raises(InputError, match="clients_per_layer <= 5999"):
+    with pytest.raises(InputError, match="clients_per_layer <= 5,999"):
         SMALL.check_population(5_999)
     SMALL.check_population(6_000)
 

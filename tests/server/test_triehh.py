@@ -185,7 +185,7 @@ def test_votes_of_a_round_are_those_of_the_sampled_clients_words():
 def test_bad_settings_and_small_populations_are_refused():
     with pytest.raises(InputError, match='threshold >= 1 or "auto", got threshold=0'):
         replace(SMALL, threshold=0)
-    with pytest.raises(InputError, match="clients_per_layer <= 1999"):
+    with pytest.raises(InputError, match="clients_per_layer <= 1,999"):
         SMALL.check_population(1_999)
     question = SMALL.next_question(SMALL.initialize())
     with pytest.raises(ValueError, match="tally of 8 numbers for pass 1, layer 1, got 3"):

@@ -285,7 +285,7 @@ def test_answers_of_another_query_and_too_few_clients_are_refused(name):
     size = question.channel.message_size(question.names)
     with pytest.raises(ValueError, match=f"messages of {size} numbers, got None"):
         protocol.finish_round(protocol.initialize(), question, Aggregate.empty(0))
-    with pytest.raises(InputError, match="clients_per_layer <= 2999"):
+    with pytest.raises(InputError, match="clients_per_layer <= 2,999"):
         protocol.check_population(2_999)
 
 
