@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.accounting.opt_in import OptInBlend
+from fedhh.accounting.opt_in import OptInBlend, head_list_threshold, laplace_scale
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.plain import WordsQuestion, words_question
 from fedhh.questions.reports import VoteQuestion
-from fedhh.server.blending import Curator, Floats, Shares, client_shares, with_floor
+from fedhh.random import Stream, generator
+from fedhh.server.blending import Floats, Shares, client_shares, opt_in_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.settings import Count, Items, Layers
@@ -98,18 +100,28 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         super().__post_init__()
         self.require_one_round("whose groups are told apart by whom they trust")
         # Computed once here so that a delta without a threshold is refused before anything runs.
-        _ = self.curator.threshold
+        _ = self.threshold
 
     @property
-    def curator(self) -> Curator:
-        """Whom the clients trust that opted in."""
-        return Curator(
-            epsilon=self.opt_in_epsilon,
-            delta=self.delta,
-            head_items=self.head_items,
-            max_items=self.max_items,
-            seed=self.noise_seed or 0,
-        )
+    def threshold(self) -> float:
+        """Noisy count that a word of the head list exceeds."""
+        epsilon, delta = self.opt_in_epsilon, self.delta
+        return head_list_threshold(epsilon=epsilon, delta=delta, records=self.head_items)
+
+    @property
+    def head_scale(self) -> float:
+        """Scale of the Laplace noise on counts of words as the list is made."""
+        return laplace_scale(epsilon=self.opt_in_epsilon, records=self.head_items)
+
+    @property
+    def opt_in_scale(self) -> float:
+        """Scale of the Laplace noise on counts of the list's words."""
+        return laplace_scale(epsilon=self.opt_in_epsilon, records=self.max_items)
+
+    def noise(self, layer: int, size: int, scale: float) -> Floats:
+        """Return the curator's noise of a layer, ``(size,) float64``: one fixed draw for a run."""
+        rng = generator(self.noise_seed or 0, Stream.CURATOR, 0, layer)
+        return rng.laplace(scale=scale, size=size)
 
     @property
     def longest_word(self) -> int:
@@ -207,28 +219,47 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
     def _with_head(self, own: BlenderState, answers: Answers[WordsQuestion]) -> Heard[BlenderState]:
-        question, curator = answers.question, self.curator
+        question = answers.question
         rows = question.channel.rows(question, answers.aggregate)
-        head = curator.head_list(rows, layer=_HEAD, most=self.max_words)
+        head = self.head_list(rows)
         return Heard(
             own=replace(own, head=head),
             decision=Decision(
                 num_candidates=question.names.num_keys,
                 num_kept=len(head),
-                threshold_estimate=curator.threshold,
-                noise_std=math.sqrt(2) * curator.head_scale,
+                threshold_estimate=self.threshold,
+                noise_std=math.sqrt(2) * self.head_scale,
                 kept_by="estimates",
             ),
         )
 
+    def head_list(self, rows: npt.NDArray[np.int64]) -> Codes:
+        """Return the words whose noisy count exceeds the threshold, most frequent first.
+
+        Args:
+            rows: ``(m, length + 1) int64``: a word's symbols, and how many clients send it.
+
+        Returns:
+            ``(c, length) uint16``, at most ``max_words``.
+        """
+        words, places = np.unique(rows[:, :-1], axis=0, return_inverse=True)
+        counts = np.zeros(len(words), dtype=np.int64)
+        np.add.at(counts, places.ravel(), rows[:, -1])
+        noisy = counts + self.noise(_HEAD, len(words), self.head_scale)
+        order = np.argsort(-noisy, kind="stable")
+        kept = order[noisy[order] > self.threshold][: self.max_words]
+        return words[kept].astype(np.uint16)
+
     def _with_opt_in(
         self, own: BlenderState, answers: Answers[VoteQuestion]
     ) -> Heard[BlenderState]:
-        curator, clients = self.curator, answers.aggregate.num_clients
-        shares = curator.shares(answers.votes, layer=_OPT_IN, num_clients=clients)
+        scale, clients = self.opt_in_scale, answers.aggregate.num_clients
+        noisy = answers.votes + self.noise(_OPT_IN, len(answers.votes), scale)
+        shares = opt_in_shares(noisy, num_clients=clients, scale=scale)
+        shares = with_floor(shares, 2 * scale**2 / clients**2)
         return Heard(
             own=replace(own, share=shares.share, variance=shares.variance),
-            decision=_counting(answers, noise_std=math.sqrt(2) * curator.opt_in_scale),
+            decision=_counting(answers, noise_std=math.sqrt(2) * scale),
         )
 
     def _with_clients(

@@ -94,9 +94,9 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
     state = protocol.finish_round(protocol.initialize(), question, answer.aggregate)
     expected = words_held(population, population.block(clients.asked), 6)
     listed = protocol.symbols.decode(state.own.head)
-    slack = 12 * protocol.curator.head_scale
-    assert {w for w, c in expected.items() if c > protocol.curator.threshold + slack} <= set(listed)
-    assert set(listed) <= {w for w, c in expected.items() if c > protocol.curator.threshold - slack}
+    slack = 12 * protocol.head_scale
+    assert {w for w, c in expected.items() if c > protocol.threshold + slack} <= set(listed)
+    assert set(listed) <= {w for w, c in expected.items() if c > protocol.threshold - slack}
     few = replace(protocol, max_words=3)
     assert (
         few.symbols.decode(few.finish_round(few.initialize(), question, answer.aggregate).own.head)
@@ -105,10 +105,10 @@ def test_without_noise_the_list_is_what_enough_clients_hold(population):
 
 
 def test_the_curators_noise_is_a_fixed_draw_of_the_seed_and_laplace():
-    drawn = SMALL.curator.noise(1, 200_000, 3.0)
-    assert (drawn == SMALL.curator.noise(1, 200_000, 3.0)).all()
-    assert (drawn != SMALL.curator.noise(2, 200_000, 3.0)).all()
-    assert (drawn != replace(SMALL, noise_seed=9).curator.noise(1, 200_000, 3.0)).all()
+    drawn = SMALL.noise(1, 200_000, 3.0)
+    assert (drawn == SMALL.noise(1, 200_000, 3.0)).all()
+    assert (drawn != SMALL.noise(2, 200_000, 3.0)).all()
+    assert (drawn != replace(SMALL, noise_seed=9).noise(1, 200_000, 3.0)).all()
     assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
     assert abs((np.abs(drawn) > 6.0).mean() - math.exp(-2)) < 6 * math.sqrt(0.117 / 200_000)
 
@@ -203,12 +203,12 @@ def test_no_query_lets_who_reads_it_compute_the_curators_noise(population):
     assert question.names.num_keys == 2**61 - 1
     told = {int(value) for _, value in holdings(question, "question") if isinstance(value, int)}
     assert question.names.keys.point in told
-    drawn = protocol.curator.noise(1, 1_000, 1.0)
+    drawn = protocol.noise(1, 1_000, 1.0)
     for value in told:
-        guess = replace(protocol.curator, seed=value).noise(1, 1_000, 1.0)
+        guess = replace(protocol, noise_seed=value).noise(1, 1_000, 1.0)
         assert (guess != drawn).all()
     # Who has the run's seed can compute it: that is what no question may carry.
-    assert (replace(protocol.curator, seed=77).noise(1, 1_000, 1.0) == drawn).all()
+    assert (replace(protocol, noise_seed=77).noise(1, 1_000, 1.0) == drawn).all()
     others = replace(protocol, noise_seed=78)
     assert others.next_question(others.initialize()).names.keys != question.names.keys
 
