@@ -71,6 +71,12 @@ class TrieNames(Names):
     finished: Codes
     excluded: Codes
 
+    @classmethod
+    def of_words(cls, words: Codes, alphabet: Alphabet) -> TrieNames:
+        """Return the names of ``(f, width)`` whole words alone, each a candidate."""
+        nothing = np.zeros((0, words.shape[1]), dtype=np.uint16)
+        return cls(trie=PrefixTrie.empty(alphabet.size), finished=words, excluded=nothing)
+
     @property
     def num_extensions(self) -> int:
         """Candidates that extend a prefix."""

@@ -62,11 +62,11 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
     fragment_oracle: Literal["hashtogram", "cms", "hcms", "ss"] = "hashtogram"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        # Made once here so that bad sizes are refused before anything runs.
-        tried = self if self.buckets != AUTO else replace(self, buckets=1)
-        question = tried.records()
-        _ = question.channel.words, question.channel.fragments
+        if self.buckets == AUTO:
+            # What is bad of the other settings is refused before anything runs.
+            replace(self, buckets=1)
+        else:
+            super().__post_init__()
 
     @property
     def oracle_names(self) -> tuple[str, str]:

@@ -34,7 +34,7 @@ from fedhh.settings import (
 )
 from fedhh.validation import InputError
 from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
-from fedhh.words.trie import Codes, PrefixTrie
+from fedhh.words.trie import Codes
 
 FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
 """A bound on the expected share of false discoveries; 0 for none."""
@@ -218,15 +218,9 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
             codes: ``(c, width) uint16``, at most `longest_word` symbols and the end symbol each.
             oracle: The randomizer.
         """
-        width = self.longest_word + 1
-        words = np.zeros((len(codes), width), dtype=np.uint16)
+        words = np.zeros((len(codes), self.longest_word + 1), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
-        names = TrieNames(
-            trie=PrefixTrie.empty(self.symbols.size),
-            finished=words,
-            excluded=np.zeros((0, width), dtype=np.uint16),
-        )
-        return self.votes_question(names, oracle)
+        return self.votes_question(TrieNames.of_words(words, self.symbols), oracle)
 
     def votes_question(self, names: TrieNames, oracle: OracleSpec) -> VoteQuestion:
         """Return a broadcast of candidates to vote on.

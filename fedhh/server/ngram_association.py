@@ -9,7 +9,6 @@ independent given both n-grams, and each bit is independent of the others.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -172,11 +171,6 @@ def cliques(numbers: list[int], linked: dict[tuple[int, int], Bools], most: int)
         rows, added = np.nonzero(agrees)
         chosen = np.column_stack([chosen[rows], added])[:most]
     return chosen
-
-
-def pairs_of(num_positions: int) -> list[tuple[int, int]]:
-    """Return all pairs of positions, the first one less, in the order of the reports."""
-    return list(itertools.combinations(range(num_positions), 2))
 
 
 def _bit_shares(bits: Ints, num_bits: int) -> Floats:

@@ -29,7 +29,6 @@ from fedhh.server.ngram_association import (
     edges,
     frequent_ngrams,
     joint_shares,
-    pairs_of,
 )
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Count, Layers, Positive
@@ -204,7 +203,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         bit_channel = BitChannel(
             num_bits=filters.num_bits, response=question.channel.ngrams.response
         )
-        pairs = pairs_of(puzzle.num_positions)
+        pairs = question.channel.pairs.tolist()
         texts, bits = [], []
         for position in range(puzzle.num_positions):
             possible = np.flatnonzero(puzzle.is_possible)
@@ -225,7 +224,9 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         for table, pair in zip(tables, pairs, strict=True):
             first, second = (bits[side] for side in pair)
             shares = joint_shares(table, first, second, bit_channel, iterations=self.em_iterations)
-            linked[pair] = edges(shares, int(table.sum()), bit_channel, noise_kept=self.noise_edges)
+            linked[pair[0], pair[1]] = edges(
+                shares, int(table.sum()), bit_channel, noise_kept=self.noise_edges
+            )
         chosen = cliques([len(each) for each in texts], linked, self.max_candidates)
         codes = np.concatenate(
             [puzzle.text_codes[texts[i][chosen[:, i]]] for i in range(puzzle.num_positions)],

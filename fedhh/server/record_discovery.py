@@ -67,6 +67,9 @@ class RecordProtocol(
     def __post_init__(self) -> None:
         super().__post_init__()
         require_epsilon(word_epsilon=self.word_epsilon, part_epsilon=self.part_epsilon)
+        # Made once here so that bad sizes are refused before anything runs.
+        channel = self.records().channel
+        _ = channel.words, channel.fragments
 
     @property
     def word_epsilon(self) -> float:

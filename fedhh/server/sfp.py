@@ -71,12 +71,6 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     max_strings: Count = 200_000
     word_z: Annotated[float, Gt(-math.inf), Lt(math.inf)] = 0.5
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # Made once here so that bad sizes are refused before anything runs.
-        question = self.records()
-        _ = question.channel.words, question.channel.fragments
-
     @property
     def part_epsilon(self) -> float:
         return self.local_epsilon * (1 - self.word_share)

@@ -63,9 +63,6 @@ class TreeHist(SketchedRecords[PrefixParts]):
                 f"{self.max_prefixes:,} x {self.symbols.size}^{self.step}; lower step or "
                 "max_prefixes."
             )
-        # Made once here so that bad sizes are refused before anything runs.
-        question = self.records()
-        _ = question.channel.words, question.channel.fragments
 
     @property
     def oracle_names(self) -> tuple[str, str]:

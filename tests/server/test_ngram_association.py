@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from fedhh.server.ngram_association import (
     edges,
     frequent_ngrams,
     joint_shares,
-    pairs_of,
 )
+from tests import questions_of_each_kind as ask
 
 CHANNEL = BitChannel(num_bits=3, response=BitResponse.of_one_report(3.0, num_hashes=1))
 # Two candidates here and three there, in four cohorts of three bits.
@@ -133,7 +134,7 @@ def test_cliques_are_all_choices_of_which_any_two_are_joined():
     expected = [
         choice
         for choice in itertools.product(*map(range, numbers))
-        if all(linked[i, j][choice[i], choice[j]] for i, j in pairs_of(4))
+        if all(linked[i, j][choice[i], choice[j]] for i, j in itertools.combinations(range(4), 2))
     ]
     got = cliques(numbers, linked, most=1_000)
     assert [tuple(row) for row in got.tolist()] == expected
@@ -145,6 +146,7 @@ def test_cliques_are_all_choices_of_which_any_two_are_joined():
 
 @pytest.mark.parametrize("num_positions", [2, 3, 5])
 def test_pairs_of_positions_are_in_order(num_positions):
-    pairs = pairs_of(num_positions)
-    assert len(set(pairs)) == num_positions * (num_positions - 1) // 2
+    puzzle = replace(ask.PUZZLE, length=num_positions * ask.PUZZLE.fragment_length, num_puzzles=1)
+    pairs = list(map(tuple, ask.ngrams(puzzle=puzzle).channel.pairs.tolist()))
+    assert len(set(pairs)) == len(pairs) == num_positions * (num_positions - 1) // 2
     assert all(0 <= a < b < num_positions for a, b in pairs)

@@ -33,7 +33,6 @@ from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.simulation.roster import RoundRoster
-from fedhh.words.trie import PrefixTrie
 
 FALSE_DISCOVERY_RATE = 0.05
 """Of the known-dictionary bound's rule."""
@@ -127,12 +126,7 @@ def _question(
 ) -> VoteQuestion:
     """Return the question about some words of the lexicon, and about nothing else."""
     alphabet, width = protocol.symbols, protocol.longest_word + 1
-    nothing = PrefixTrie(alphabet_size=alphabet.size, levels=(np.zeros(0, dtype=np.int64),))
-    names = TrieNames(
-        trie=nothing,
-        finished=population.lexicon.encoded(alphabet, width)[held],
-        excluded=np.zeros((0, width), dtype=np.uint16),
-    )
+    names = TrieNames.of_words(population.lexicon.encoded(alphabet, width)[held], alphabet)
     oracle = OracleSpec(name="ss", epsilon=epsilon, params={"subset_size": "optimal"})
     return Question(
         pass_index=_PASS,

@@ -17,7 +17,7 @@ from fedhh.questions.question import Aggregate
 from fedhh.simulation.engine import Round
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT, PrefixTrie
+from fedhh.words.trie import ABSENT
 
 _Indices = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
@@ -191,11 +191,7 @@ def record_of(
     elif kept.ndim == 2:
         keys = question.names.keys_of(kept)
         is_last = question.names.length == question.names.longest_word
-        names = TrieNames(
-            trie=PrefixTrie.empty(question.alphabet.size),
-            finished=kept.astype(np.uint16, copy=False),
-            excluded=np.zeros((0, kept.shape[1]), dtype=np.uint16),
-        )
+        names = TrieNames.of_words(kept.astype(np.uint16, copy=False), question.alphabet)
         everything = np.arange(len(kept))
         fields = {
             "prefix_length": question.names.length,
