@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,11 +112,13 @@ class Answers(Generic[QuestionType]):
         """
         candidates = self.question.num_candidates if num_candidates is None else num_candidates
         kept = candidates if num_kept is None else num_kept
+        z = self.noise.z(np.array([threshold]))
         return Decision(
             num_candidates=candidates,
             num_kept=kept,
             threshold=threshold,
-            threshold_z=self.noise.threshold_z(threshold, num_dropped=candidates - kept),
+            # If none is dropped, no votes decided.
+            threshold_z=float(z[0]) if kept < candidates else math.nan,
             noise_std=self.noise.std,
             kept_by=kept_by,
         )

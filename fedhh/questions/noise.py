@@ -205,18 +205,6 @@ class Noise:
             exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)
         return np.asarray(exact if self.sketch is None else np.minimum(exact, self.sketch.z(votes)))
 
-    def threshold_z(self, threshold: int, *, num_dropped: int) -> float:
-        """Return `z` of the votes of the last candidate kept, a round's ``threshold_z``.
-
-        Args:
-            threshold: Those votes.
-            num_dropped: Candidates that the round dropped.
-
-        Returns:
-            NaN if it dropped none: then no votes decided.
-        """
-        return float(self.z(np.array([threshold]))[0]) if num_dropped else math.nan
-
     @property
     def _excess(self) -> float:
         """What equal values add to the variance of an estimate, as the sketch shows it."""
@@ -259,10 +247,6 @@ class SumNoise:
     def z(self, votes: _Tally) -> _Floats:
         """Return how far sums lie above noise alone: the normal quantile of P(noise < sum)."""
         return self.noise.z(votes, self.part)
-
-    def threshold_z(self, threshold: int, *, num_dropped: int) -> float:
-        """Return `z` of a round's threshold; NaN if the round dropped no candidate."""
-        return float(self.z(np.array([threshold]))[0]) if num_dropped else math.nan
 
 
 AnyNoise = Noise | SumNoise

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from fedhh.experiments.report.layer_figures import draw_trie
-from fedhh.experiments.run.regime import regime_of_run
-from fedhh.experiments.run.run import simulate
-from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.questions.noise import Noise
+from fedhh.protocol import Answers
+from fedhh.questions.question import Aggregate
 from fedhh.questions.sums import NoisyVotes
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.bitstogram import Bitstogram
@@ -29,6 +26,7 @@ from fedhh.server.two_servers import TwoServers
 from fedhh.server.weighted_gaussian import DpSips
 from fedhh.testing import LETTERS, protocol_trial, small_population
 from fedhh.words.candidates import Candidates
+from tests import questions_of_each_kind as ask
 
 POPULATION = small_population(3_000)
 TRIE = {"alphabet": LETTERS, "depth": 4, "eta_max": 8, "local_epsilon": 6.0}
@@ -97,21 +95,11 @@ def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name)
 
 
 def test_votes_that_let_everything_through_decide_nothing():
-    oracle = make_pure_oracle(OracleSpec(name="oue", epsilon=2.0), 10)
-    noise = Noise(oracle=oracle, num_reports=1_000)
-    assert math.isnan(noise.threshold_z(130, num_dropped=0))
-    assert noise.threshold_z(130, num_dropped=1) == noise.z(np.array([130]))[0]
-
-
-@pytest.mark.slow(
-    "tests/experiments/run/test_regime.py::test_rounds_without_a_threshold_have_no_regime"
-)
-def test_readers_leave_out_what_is_missing():
-    protocol = PROTOCOLS["adaptive-triehh"]
-    result = simulate(protocol, POPULATION, seed=3)
-    assert result.layers["threshold_z"].isna().all()
-    assert len(draw_trie(result, "The trie").axes) == 1
-    assert regime_of_run(result.layers) is None
-    usual = simulate(PROTOCOLS["ldp-triehh"], POPULATION, seed=3)
-    assert len(draw_trie(usual, "The trie").axes) == 2
-    assert regime_of_run(usual.layers) is not None
+    question = ask.votes()
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    aggregate = Aggregate(tally=tally, num_reports=1_000, num_clients=1_000)
+    (planned, *_) = LdpTrieHH(clients_per_layer=1_000).plan.layers
+    answers = Answers(planned=planned, question=question, aggregate=aggregate)
+    assert math.isnan(answers.decision(threshold=500).threshold_z)
+    decided = answers.decision(threshold=500, num_kept=1)
+    assert decided.threshold_z == answers.noise.z(np.array([500]))[0] > 0
