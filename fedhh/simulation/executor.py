@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
@@ -79,10 +79,6 @@ class Worker(Protocol):
         """
 
 
-Item = TypeVar("Item")
-Loop = Callable[[Sequence[Any], "Executor"], Iterator[Item]]
-
-
 class Executor(ABC):
     """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
@@ -90,14 +86,9 @@ class Executor(ABC):
     def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
         """Return the answers of every block of the cohort, each once, one to each question."""
 
-    def serve(self, loop: Loop[Item], walks: Sequence[Any]) -> Iterator[Item]:
-        """Yield what a loop yields that asks through this executor, wherever the loop runs.
-
-        Args:
-            loop: `fedhh.simulation.engine.together`.
-            walks: What it walks through, see there.
-        """
-        return loop(walks, self)
+    def serve(self, walks: Sequence[Any]) -> Iterator[Any] | None:
+        """Return what `fedhh.simulation.engine.together` yields, if a server elsewhere walks."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -224,7 +224,8 @@ class FollowedRun:
 def follow(runs: Sequence[FollowedRun], executor: Executor) -> list[RunResult | BaseException]:
     """Return the results of runs over the same clients, in lockstep; or what went wrong in each."""
     results: dict[int, RunResult | BaseException] = {}
-    for number, finished in executor.serve(together, [run.walk for run in runs]):
+    walks = [run.walk for run in runs]
+    for number, finished in executor.serve(walks) or together(walks, executor):
         run = runs[number]
         if isinstance(finished, Round):
             outcome = attempt(partial(run.observe, finished))

@@ -18,8 +18,7 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
-from fedhh.simulation.engine import together
-from fedhh.simulation.executor import Executor, Item, Loop, Progress, Worker, merged
+from fedhh.simulation.executor import Executor, Progress, Worker, merged
 from fedhh.simulation.ray.actors import RayActors, start_client
 from fedhh.simulation.ray.connection import alive_nodes, all_cores, require_same_fedhh
 from fedhh.simulation.ray.server import Numbered, Served
@@ -124,13 +123,7 @@ class RayExecutor(Executor):
         self._coming |= {reference: call.seat for reference, call in round_.calls.items()}
         return answers
 
-    def serve(self, loop: Loop[Item], walks: Sequence[Any]) -> Iterator[Item]:
-        """Yield what the loop `together` yields, in a server actor."""
-        if loop is not together or self._actors is None:
-            return super().serve(loop, walks)
-        return self._served(walks)  # type: ignore[return-value]
-
-    def _served(self, walks: Sequence[Any]) -> Iterator[Numbered]:
+    def serve(self, walks: Sequence[Any]) -> Iterator[Numbered]:
         assert self._actors is not None
         served = Served(self._actors.server, self._watch, walks)
         try:
