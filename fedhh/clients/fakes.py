@@ -12,18 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from fedhh import adversary
-from fedhh.clients.clients import Clients
-from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
-from fedhh.questions.channel import Channel
+from fedhh.questions.channel import NOT_THE_FIRST_BLOCK, Answering, Channel
 from fedhh.questions.choice import Attack, Goal
-from fedhh.questions.clients import Sent
-from fedhh.questions.cohort import Cohort
+from fedhh.questions.clients import ClientBlock, Sent
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Aggregate, AnyQuestion, merge_messages
 from fedhh.random import Stream, generator
-from fedhh.simulation.executor import Broadcast
-from fedhh.simulation.roster import RoundRoster
 from fedhh.words.lexicon import Lexicon
 
 _AT_ONCE = 4096
@@ -57,8 +52,7 @@ class Fakes:
         self._targets = np.split(np.arange(len(words)), num_groups)
         self._goal, self._strategy = goal, strategy
         self._seed = seed
-        self._lexicon = Lexicon(words=list(words))
-        self._matcher = WordMatcher(self._lexicon)
+        self._matcher = WordMatcher(Lexicon(words=list(words)))
 
     def answer(self, question: AnyQuestion, numbers: Sequence[int]) -> Answer:
         """Return what so many fake clients of each group send in answer to a question."""
@@ -70,22 +64,16 @@ class Fakes:
 
     def _honest_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         """Return what clients with these words send, who do as they are asked."""
-        owners = np.repeat(np.arange(len(numbers)), numbers)
-        words = np.stack(self._targets)[owners]
-        fakes = Clients.from_rows(
-            name="fake clients",
-            lexicon=self._lexicon,
-            clients=np.repeat(np.arange(len(owners)), words.shape[1]),
-            word_ids=words.ravel(),
-            num_clients=len(owners),
-        )
         # Another seed than the run's: the same streams would give fakes the coins of honest ones.
         coins = generator(self._seed, Stream.ADVERSARY, _COINS)
-        worker = ClientWorker(fakes, seed=int(coins.integers(2**63)))
-        who = RoundRoster(cohort=Cohort(start=0, size=len(owners)))
-        broadcast = Broadcast(questions=(question,), who=who)
-        (answer,) = worker.answer(broadcast, range(who.cohort.num_blocks))
-        return answer.aggregate
+        answering = Answering(question, self._matcher, int(coins.integers(2**63)))
+        words = np.stack(self._targets)[np.repeat(np.arange(len(numbers)), numbers)]
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        sent = [
+            answering.add_block(ClientBlock.holding(words[start : start + _AT_ONCE]), block, tally)
+            for block, start in enumerate(range(0, len(words), _AT_ONCE), NOT_THE_FIRST_BLOCK)
+        ]
+        return Answer.of(tally, answering.together(sent)).aggregate
 
     def _crafted_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
         tally = np.zeros(question.tally_size, dtype=np.int64)

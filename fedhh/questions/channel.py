@@ -17,7 +17,7 @@ from fedhh.questions.matching import WordMatcher
 from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate, AnyQuestion, Messages, Tally, merge_messages
 
-_NOT_THE_FIRST_BLOCK = 1
+NOT_THE_FIRST_BLOCK = 1
 """The first block may bring what is no client's, such as the noise of servers."""
 
 RngOf = Callable[[int], np.random.Generator]
@@ -175,7 +175,7 @@ class Channel(ABC):
         words = in_turn(own, attack.num_clients, self.targets_of_a_fake(question))
         # Other coins than those of a run's clients, who have its seed.
         answering = Answering(question, attack.words, int(attack.rng.integers(2**63)))
-        return answering.add_block(ClientBlock.holding(words), _NOT_THE_FIRST_BLOCK, attack.tally)
+        return answering.add_block(ClientBlock.holding(words), NOT_THE_FIRST_BLOCK, attack.tally)
 
     def targets_of_a_fake(self, question: AnyQuestion) -> int:
         """Return how many of the words a fake client claims to hold, see `craft`."""

@@ -13,9 +13,11 @@ from fedhh.clients.fakes import Fakes
 from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
+from fedhh.questions.noise_shares import DiscreteLaplace
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
+from tests import questions_of_each_kind as ask
 from tests.asked_clients import Recording, answered
 from tests.simulation.test_roster import PROTOCOLS, TRIE, parts
 from tests.thinned import thinned
@@ -212,3 +214,11 @@ def test_where_clients_have_one_vote_a_fake_one_has_no_more(strategy):
     assert votes["one"] <= 1
     if strategy == "output":
         assert votes == {"all": 4, "one": 1}
+
+
+def test_honest_uploads_of_fakes_bring_no_noise_of_the_servers():
+    question = ask.uploads(noise=DiscreteLaplace(std=100.0))
+    fakes = Fakes(words=["abc"], goal="promote", strategy="input", seed=0)
+    found = fakes.answer(question, (5_000,)).aggregate
+    assert sorted(found.tally.tolist())[-2:] == [0, 5_000]
+    assert found.num_clients == 5_000
