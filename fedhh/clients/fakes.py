@@ -13,11 +13,11 @@ import numpy as np
 
 from fedhh import adversary
 from fedhh.questions.answer import Answer, Diagnostics
-from fedhh.questions.channel import NOT_THE_FIRST_BLOCK, Answering, Channel
+from fedhh.questions.channel import NOT_THE_FIRST_BLOCK, Answering, Channel, together
 from fedhh.questions.choice import Attack, Goal
 from fedhh.questions.clients import ClientBlock, Sent
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import Aggregate, AnyQuestion, merge_messages
+from fedhh.questions.question import AnyQuestion, Tally
 from fedhh.random import Stream, generator
 from fedhh.words.lexicon import Lexicon
 
@@ -56,32 +56,34 @@ class Fakes:
 
     def answer(self, question: AnyQuestion, numbers: Sequence[int]) -> Answer:
         """Return what so many fake clients of each group send in answer to a question."""
-        if self._goal != "demote" and self._strategy == "input":
-            aggregate = self._honest_reports(question, numbers)
-        else:
-            aggregate = self._crafted_reports(question, numbers)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        is_honest = self._goal != "demote" and self._strategy == "input"
+        send = self._send_honest if is_honest else self._send_crafted
+        sent = together(question, send(question, numbers, tally))
+        aggregate = Answer.of(tally, sent).aggregate
         return Answer(aggregate=aggregate, diagnostics=Diagnostics(fakes=aggregate))
 
-    def _honest_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
-        """Return what clients with these words send, who do as they are asked."""
+    def _send_honest(
+        self, question: AnyQuestion, numbers: Sequence[int], tally: Tally
+    ) -> list[Sent]:
+        """Add what clients with these words send, who do as they are asked."""
         # Another seed than the run's: the same streams would give fakes the coins of honest ones.
         coins = generator(self._seed, Stream.ADVERSARY, _COINS)
         answering = Answering(question, self._matcher, int(coins.integers(2**63)))
         words = np.stack(self._targets)[np.repeat(np.arange(len(numbers)), numbers)]
-        tally = np.zeros(question.tally_size, dtype=np.int64)
-        sent = [
+        return [
             answering.add_block(ClientBlock.holding(words[start : start + _AT_ONCE]), block, tally)
             for block, start in enumerate(range(0, len(words), _AT_ONCE), NOT_THE_FIRST_BLOCK)
         ]
-        return Answer.of(tally, answering.together(sent)).aggregate
 
-    def _crafted_reports(self, question: AnyQuestion, numbers: Sequence[int]) -> Aggregate:
-        tally = np.zeros(question.tally_size, dtype=np.int64)
-        sent: list[Sent] = []
+    def _send_crafted(
+        self, question: AnyQuestion, numbers: Sequence[int], tally: Tally
+    ) -> list[Sent]:
         goal: Goal = "demote" if self._goal == "demote" else "promote"
         if self._strategy == "random-reports":
             goal = "random"
         channel: Channel = question.channel
+        sent: list[Sent] = []
         for part, (targets, number) in enumerate(zip(self._targets, numbers, strict=True)):
             path = (_COINS, question.pass_index, question.layer, part)
             whole = Attack(
@@ -97,9 +99,4 @@ class Fakes:
                 channel.craft(replace(whole, num_clients=min(_AT_ONCE, number - done)))
                 for done in range(0, number, _AT_ONCE)
             ]
-        return Aggregate(
-            tally=tally,
-            num_reports=sum(each.num_reports for each in sent),
-            num_clients=sum(numbers),
-            messages=merge_messages([each.messages for each in sent]),
-        )
+        return sent

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedhh.clients.population import Population, client_order
 from fedhh.questions.answer import Answer
-from fedhh.questions.channel import Answering
+from fedhh.questions.channel import Answering, together
 from fedhh.questions.clients import Sent
 from fedhh.questions.matching import WordMatcher
 from fedhh.simulation.executor import Broadcast, Progress
@@ -67,12 +67,12 @@ class ClientWorker:
                 for each, tally, parts in zip(answering, tallies, sent, strict=True):
                     parts.append(each.add_block(rows, block, tally))
                     if len(parts) > _MESSAGES_AT_ONCE:
-                        parts[:] = [each.together(parts)]
+                        parts[:] = [together(each.question, parts)]
             if progress is not None:
                 progress(who.cohort.size_of(block))
         return [
-            Answer.of(tally, each.together(parts))
-            for each, tally, parts in zip(answering, tallies, sent, strict=True)
+            Answer.of(tally, together(question, parts))
+            for question, tally, parts in zip(questions, tallies, sent, strict=True)
         ]
 
     def _answering_of(self, broadcast: Broadcast) -> list[Answering]:

@@ -186,14 +186,13 @@ class Channel(ABC):
 class Answering:
     """Answers one question for blocks of clients.
 
-    Args:
+    Attributes:
         question: The broadcast.
-        words: The population's words.
-        seed: The run's seed.
     """
 
     def __init__(self, question: AnyQuestion, words: WordMatcher, seed: int) -> None:
-        self._question, self._seed = question, seed
+        """Prepare to answer for a population with these words, in a run of this seed."""
+        self.question, self._seed = question, seed
         self._known = question.names.known(words, question.alphabet)
         self._table = question.channel.table(question, self._known)
 
@@ -205,7 +204,7 @@ class Answering:
             block: The block's number, which addresses its randomness.
             tally: ``(question.tally_size,) int64``, changed in place.
         """
-        question = self._question
+        question = self.question
         channel: Channel = question.channel
         coins = Coins(
             seed=self._seed,
@@ -221,16 +220,17 @@ class Answering:
         said = question.choice.say(question, held, coins)
         return channel.add(question, said, self._table, coins, tally)
 
-    def together(self, parts: Sequence[Sent]) -> Sent:
-        """Return what was sent by several blocks."""
-        channel: Channel = self._question.channel
-        return Sent(
-            num_clients=sum(part.num_clients for part in parts),
-            num_reports=sum(part.num_reports for part in parts),
-            num_dummies=sum(part.num_dummies for part in parts),
-            num_clients_with_items=sum(part.num_clients_with_items for part in parts),
-            messages=channel.merged(self._question, [part.messages for part in parts]),
-        )
+
+def together(question: AnyQuestion, parts: Sequence[Sent]) -> Sent:
+    """Return what was sent in several parts."""
+    channel: Channel = question.channel
+    return Sent(
+        num_clients=sum(part.num_clients for part in parts),
+        num_reports=sum(part.num_reports for part in parts),
+        num_dummies=sum(part.num_dummies for part in parts),
+        num_clients_with_items=sum(part.num_clients_with_items for part in parts),
+        messages=channel.merged(question, [part.messages for part in parts]),
+    )
 
 
 def in_turn(words: Values, num_clients: int, each: int) -> Values:
