@@ -97,7 +97,7 @@ NOT_OURS = {
     "explorer/assets/explorer.js": "ISC AND MIT",
     "explorer/assets/NOTICE.txt": "ISC AND MIT",
 }
-OURS = (".py", ".toml", ".css", "py.typed", "population_presets.json", "swear_words_en.txt")
+OURS = (".py", ".pyi", ".toml", ".css", "py.typed", "population_presets.json", "swear_words_en.txt")
 LICENSE = "Apache-2.0 AND LicenseRef-SCOWL AND ISC AND MIT"
 
 
