@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -82,6 +83,35 @@ def expect_refusal(what: str, call: Callable[[], object], *, naming: str) -> Non
         raise AssertionError(f"{what} was accepted; expected an InputError that names {naming}")
 
 
+def expect_frozen(settings: Any) -> None:
+    """Raise AssertionError unless an object is a dataclass whose fields cannot be assigned to."""
+    expect(dataclasses.is_dataclass(settings), "the class is no dataclass")
+    name = dataclasses.fields(settings)[0].name
+    try:
+        setattr(settings, name, getattr(settings, name))
+    except dataclasses.FrozenInstanceError:
+        return
+    raise AssertionError(f"{name} can be assigned to; expected a frozen dataclass")
+
+
+def expect_added(what: str, draw: Callable[..., Any], size: int) -> None:
+    """Raise AssertionError unless ``draw(out=...)`` adds to an array what it returns alone.
+
+    Args:
+        what: What it is, for messages.
+        draw: Returns the same ``(size,) int64`` at every call.
+        size: How many numbers these are.
+    """
+    fresh = draw(out=None)
+    out = np.full(size, 1_000)
+    expect(draw(out=out) is out, f"{what} returns another array than out")
+    expect(fresh.dtype == np.int64, f"{what} returns {fresh.dtype}, expected int64")
+    expect(
+        np.array_equal(out - 1_000, fresh),
+        f"{what} added {out - 1_000} to out, but returns {fresh} without it",
+    )
+
+
 def first_difference(first: Any, second: Any, path: str) -> str | None:
     """Return where two values differ, and how; None if they hold the same bits.
 
@@ -107,6 +137,28 @@ def first_difference(first: Any, second: Any, path: str) -> str | None:
         return f"{path} holds {len(parts)} and {len(others)} values"
     found = (first_difference(parts[key], others[key], f"{path}{key}") for key in parts)
     return next((difference for difference in found if difference), None)
+
+
+def expect_same(first: Any, second: Any, path: str, when: str) -> None:
+    """Raise AssertionError, with the first difference, unless two values hold the same bits."""
+    difference = first_difference(first, second, path)
+    expect(difference is None, f"{when}: {difference}")
+
+
+def expect_pure(call: Callable[..., Any], given: Mapping[str, Any], past: Any, when: str) -> None:
+    """Raise AssertionError unless a call always returns what it did, and changes nothing given.
+
+    Args:
+        call: Takes what is given.
+        given: By name.
+        past: What it returned before.
+        when: Which call it is, for messages.
+    """
+    kept = copy.deepcopy(given)
+    expect_same(call(*given.values()), past, "it", f"{when}, called again, returned another value")
+    expect_same(call(*given.values()), past, "it", f"{when}, called twice, returned another value")
+    for name in given:
+        expect_same(given[name], kept[name], name, f"{when} changed the {name}")
 
 
 def holdings(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.oracles.sampling import SampledAggregates
-from fedhh.testing.checks import Checks, expect
+from fedhh.testing.checks import Checks, expect, expect_added
 from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value, rows
 
 CHECKS: Checks[FrequencyOracle] = Checks()
@@ -218,14 +218,12 @@ def _sampled_aggregates_follow_the_distribution(oracle: FrequencyOracle, seed: i
 def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SampledAggregates)
     values = np.arange(500) % oracle.domain_size
-    fresh = oracle.noise_free_counts(values, rng=np.random.default_rng(seed))
-    out = np.full(oracle.aggregate_size, 1_000)
-    result = oracle.noise_free_counts(values, rng=np.random.default_rng(seed), out=out)
-    expect(result is out, "noise_free_counts returns another array than out")
-    expect(
-        np.array_equal(out - 1_000, fresh),
-        f"noise_free_counts added {out - 1_000} to out, but returns {fresh} without it",
-    )
+
+    def counted(out: Tally | None = None) -> Tally:
+        return oracle.noise_free_counts(values, rng=np.random.default_rng(seed), out=out)
+
+    expect_added("noise_free_counts", counted, oracle.aggregate_size)
+    fresh = counted()
     if oracle.counts_values and not oracle.is_sketch:
         counts = np.bincount(values, minlength=oracle.domain_size)
         expect(
@@ -233,7 +231,7 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
             f"counts_values is True, but noise-free counts of {counts} values are {fresh}",
         )
     oracle.sample_aggregate(fresh, rng=np.random.default_rng(seed))
-    expect(np.array_equal(fresh, out - 1_000), "sample_aggregate changed the counts")
+    expect(np.array_equal(fresh, counted()), "sample_aggregate changed the counts")
 
 
 @CHECKS.add(lambda oracle: isinstance(oracle, SketchOracle))

@@ -17,7 +17,14 @@ from fedhh.questions.question import Aggregate
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.log import Log
-from fedhh.testing.checks import Checks, expect, first_difference, holdings
+from fedhh.testing.checks import (
+    Checks,
+    expect,
+    expect_frozen,
+    expect_pure,
+    expect_same,
+    holdings,
+)
 from fedhh.testing.protocol_trial import (
     GroupedExecutor,
     PoisonedExecutor,
@@ -33,45 +40,26 @@ CHECKS: Checks[ProtocolTrial] = Checks()
 _TRUTH = (Population, ClientWorker, Lexicon, Executor, Diagnostics, Answer)
 
 
-def _expect_same(first: Any, second: Any, path: str, when: str) -> None:
-    difference = first_difference(first, second, path)
-    expect(difference is None, f"{when}: {difference}")
-
-
 def _expect_same_run(got: list[Round], expected: list[Round], when: str) -> None:
     for number, (one, other) in enumerate(zip(got, expected, strict=False), start=1):
         for part, name in (("question", "question"), ("after", "state")):
             at = f"{when}, round {number}"
-            _expect_same(getattr(one, part), getattr(other, part), name, at)
+            expect_same(getattr(one, part), getattr(other, part), name, at)
     expect(len(got) == len(expected), f"{when}: {len(got)} rounds in place of {len(expected)}")
 
 
 @CHECKS.add()
 def _settings_are_a_frozen_dataclass(trial: ProtocolTrial, seed: int) -> None:
-    protocol: Any = trial.settled(seed)
-    expect(dataclasses.is_dataclass(protocol), "the class is no dataclass")
-    name = dataclasses.fields(protocol)[0].name
-    try:
-        setattr(protocol, name, getattr(protocol, name))
-    except dataclasses.FrozenInstanceError:
-        return
-    raise AssertionError(f"{name} can be assigned to; expected a frozen dataclass")
+    expect_frozen(trial.settled(seed))
 
 
 @CHECKS.add()
 def _questions_are_pure(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
-    _expect_same(protocol.initialize(), protocol.initialize(), "state", "initialize() called twice")
+    expect_pure(protocol.initialize, {}, protocol.initialize(), "initialize")
     for number, past in enumerate(trial.run(seed), start=1):
-        before = copy.deepcopy(past.before)
-        first, second = (protocol.next_question(past.before) for _ in range(2))
-        _expect_same(first, second, "question", f"next_question called twice in round {number}")
-        _expect_same(
-            first, past.question, "question", f"next_question asked again in round {number}"
-        )
-        _expect_same(
-            past.before, before, "state", f"next_question changed the state, round {number}"
-        )
+        given = {"state": past.before}
+        expect_pure(protocol.next_question, given, past.question, f"next_question, round {number}")
 
 
 @CHECKS.add()
@@ -79,26 +67,17 @@ def _rounds_are_pure(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     settings = copy.deepcopy(protocol)
     for number, past in enumerate(trial.run(seed), start=1):
-        when = f"round {number}"
-        given = (past.before, past.question, past.aggregate)
-        kept = copy.deepcopy(given)
-        first, second = (protocol.finish_round(*given) for _ in range(2))
-        for name, now, then in zip(("state", "question", "aggregate"), given, kept, strict=True):
-            _expect_same(now, then, name, f"finish_round changed what it was given, {when}")
-        _expect_same(first, second, "state", f"finish_round called twice, {when}")
-        _expect_same(first, past.after, "state", f"finish_round called again, {when}")
-    _expect_same(protocol, settings, "settings", "a run changed the protocol's settings")
+        given = {"state": past.before, "question": past.question, "aggregate": past.aggregate}
+        expect_pure(protocol.finish_round, given, past.after, f"finish_round, round {number}")
+    expect_same(protocol, settings, "settings", "a run changed the protocol's settings")
 
 
 @CHECKS.add()
 def _results_can_be_read_at_any_time(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     for number, past in enumerate(trial.run(seed), start=1):
-        state = copy.deepcopy(past.after)
-        first, second = (protocol.discoveries(past.after) for _ in range(2))
-        when = f"discoveries after round {number}"
-        _expect_same(first, second, "result", f"{when}, called twice")
-        _expect_same(past.after, state, "state", f"{when}, changed the state")
+        given, read = {"state": past.after}, protocol.discoveries(past.after)
+        expect_pure(protocol.discoveries, given, read, f"discoveries, round {number}")
 
 
 @CHECKS.add()
@@ -118,7 +97,7 @@ def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
         for number, (heard, each) in enumerate(zip(log.read(), past, strict=True), start=1):
             question: Any = protocol.next_question(state)
             state = protocol.finish_round(state, question, heard.answer_to(question).aggregate)
-            _expect_same(state, each.after, "state", f"a log heard again, round {number}")
+            expect_same(state, each.after, "state", f"a log heard again, round {number}")
 
 
 @CHECKS.add()
@@ -143,7 +122,7 @@ def _order_of_messages_does_not_matter(trial: ProtocolTrial, seed: int) -> None:
                 past.aggregate, messages=rng.permutation(past.aggregate.messages)
             )
             after = protocol.finish_round(past.before, past.question, shuffled)
-            _expect_same(after, past.after, "state", f"messages in another order, round {number}")
+            expect_same(after, past.after, "state", f"messages in another order, round {number}")
 
 
 @CHECKS.add(lambda trial: bool(trial.workers))
@@ -171,7 +150,7 @@ def _truth_is_never_read(trial: ProtocolTrial, seed: int) -> None:
             )
     executor = PoisonedExecutor(ClientWorker(trial.population, seed=seed))
     *_, last = rounds(protocol, executor)
-    _expect_same(last.state, trial.last_state(seed), "state", "a run without diagnostics")
+    expect_same(last.state, trial.last_state(seed), "state", "a run without diagnostics")
 
 
 @CHECKS.add()
