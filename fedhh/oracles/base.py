@@ -261,6 +261,11 @@ class FrequencyOracle(Settings, ChecksReturns, ABC):
     def report_bits(self) -> float:
         """Bits that one report needs on the wire, under the encoding the subclass states."""
 
+    @property
+    def report_draws(self) -> int:
+        """Random numbers that a report takes; 0 if "auto" should never sample an aggregate."""
+        return 0
+
     @abstractmethod
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         """Add reports to ``(aggregate_size,) int64``, which is changed in place."""

@@ -59,11 +59,6 @@ class SampledAggregates(FrequencyOracle):
             ``(aggregate_size,) int64``, another array.
         """
 
-    @property
-    def report_draws(self) -> int:
-        """Random numbers that a report takes; 0 if "auto" should never sample."""
-        return 0
-
     def _check_counts(self, counts: npt.ArrayLike) -> Tally:
         """Return ``(domain_size,) int64`` counts of values, or raise InputError."""
         numbers = np.ascontiguousarray(counts, dtype=np.int64)
@@ -73,8 +68,3 @@ class SampledAggregates(FrequencyOracle):
                 f"{numbers.shape} with minimum {numbers.min() if numbers.size else None}."
             )
         return numbers
-
-
-def report_draws(oracle: FrequencyOracle) -> int:
-    """Return how many random numbers a report takes; 0 if "auto" never samples its oracle."""
-    return oracle.report_draws if isinstance(oracle, SampledAggregates) else 0

@@ -11,7 +11,7 @@ import numpy as np
 from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
-from fedhh.oracles.sampling import SampledAggregates, report_draws
+from fedhh.oracles.sampling import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import SIGNS, Attack, SampleB
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
@@ -183,7 +183,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
 
     @property
     def report_draws(self) -> int:
-        return report_draws(self.words) + report_draws(self.fragments)
+        return self.words.report_draws + self.fragments.report_draws
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         words, fragments, records = self.split(counts)

@@ -214,9 +214,7 @@ class Reports(Channel):
 
     @property
     def report_draws(self) -> int:
-        from fedhh.oracles.sampling import report_draws
-
-        return report_draws(self.randomizer)
+        return self.randomizer.report_draws
 
     def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         if not self._counts_values:

@@ -19,7 +19,6 @@ from fedhh.oracles import (
     SubsetSelection,
     subset_selection,
 )
-from fedhh.oracles.sampling import report_draws
 from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.simulation.fidelity import is_less_work
@@ -202,7 +201,7 @@ def test_the_same_seed_gives_the_same_tally_and_others_another():
 def test_what_is_less_work_is_a_matter_of_sizes():
     def sampled(oracle, num_reports):
         return is_less_work(
-            num_reports, report_draws=report_draws(oracle), tally_size=oracle.aggregate_size
+            num_reports, report_draws=oracle.report_draws, tally_size=oracle.aggregate_size
         )
 
     gboard = SubsetSelection(epsilon=10.0, domain_size=1_000_001)
