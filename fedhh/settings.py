@@ -170,16 +170,18 @@ def described(kind: type[Any]) -> dict[str, str]:
     return texts
 
 
+@cache
 def alternatives(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union; one for any other annotation."""
     kind = _plain(annotation)
     return get_args(kind) if get_origin(kind) in {Union, UnionType} else (annotation,)
 
 
-def bounds_of(annotation: Any) -> list[BaseMetadata]:
+@cache
+def bounds_of(annotation: Any) -> tuple[BaseMetadata, ...]:
     """Return the bounds that an annotation states."""
     marks = getattr(annotation, "__metadata__", ())
-    return [mark for mark in marks if isinstance(mark, Ge | Gt | Le | Lt)]
+    return tuple(mark for mark in marks if isinstance(mark, Ge | Gt | Le | Lt))
 
 
 def fits(value: Any, annotation: Any) -> bool:
@@ -204,6 +206,7 @@ def expectation(annotation: Any) -> str:
     return " or ".join(_member_text(member) for member in alternatives(annotation))
 
 
+@cache
 def _plain(annotation: Any) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 

@@ -8,7 +8,7 @@ every epsilon is rounded up, every truncated tail is added to delta. Neighbors a
 * what `fedhh account` states, by the same names: `account_shuffle`, `account_user`,
   `account_anonymity`, `account_plan`
 * item level: `shuffle_epsilon`
-* user level: `user_level_from`
+* user level: `user_guarantees`
 * several rounds: `disjoint_epsilon`, `composed_epsilon`
 * a plan for a central target: `local_epsilon_of_plan`, `clients_of_plan`; of central TrieHH:
   `triehh_parameters`, `triehh_epsilon`
@@ -51,7 +51,7 @@ from fedhh.accounting.shuffles import (
     shuffle_epsilon,
 )
 from fedhh.accounting.terms import PrivacyTerms
-from fedhh.accounting.user_level import UserLevelEpsilon, group_epsilon, user_level_from
+from fedhh.accounting.user_level import group_epsilon, user_guarantees
 
 __all__ = [
     "BOUNDS",
@@ -75,7 +75,6 @@ __all__ = [
     "ShuffleBound",
     "TrieHHParameters",
     "Use",
-    "UserLevelEpsilon",
     "account_anonymity",
     "account_plan",
     "account_shuffle",
@@ -97,5 +96,5 @@ __all__ = [
     "subset_selection_blanket",
     "triehh_epsilon",
     "triehh_parameters",
-    "user_level_from",
+    "user_guarantees",
 ]  # fmt: skip

@@ -34,8 +34,8 @@ from fedhh.accounting.guarantees import (
     place_of_smallest,
 )
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.accounting.sources import COMPOSITION, EPOCHS, GROUPS
-from fedhh.accounting.user_level import UserLevelEpsilon, user_level_from
+from fedhh.accounting.sources import EPOCHS
+from fedhh.accounting.user_level import REMEMBERED, user_guarantees
 
 if TYPE_CHECKING:
     from fedhh.accounting.local_reports import LocalReports
@@ -51,9 +51,6 @@ LINKED = "a client's reports are counted together, and the theorems are about sh
 SECRET_COHORTS = "readers do not learn who answered in which round"
 """What is assumed of epochs, whose orders are secret; see docs/accounting.md, section 14."""
 _GROUPS = "a client is in one of two groups of rounds, the maximum of both"
-
-_REMEMBERED = 256
-"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
 
 def central_before_run(
@@ -241,6 +238,7 @@ class _Shuffled:
         return tuple(worst_blankets(blankets))
 
     def _of_item(self, bounds: Bounds) -> Guarantee:
+        kind = bounds[0]
         epsilon = _item_epsilon(
             bounds,
             delta=self.terms.delta,
@@ -248,51 +246,45 @@ class _Shuffled:
             uses=self.uses,
             precision=self.terms.precision,
         )
-        kind = bounds[0]
-        return self._central("item", self._name(kind), epsilon, kind.theorem, kind.assumptions)
+        return self._stated(
+            Guarantee(
+                unit="item",
+                trust="central",
+                method=kind.name,
+                epsilon=epsilon,
+                delta=self.terms.delta,
+                theorem=kind.theorem,
+                assumptions=kind.assumptions,
+                smallest_cohort=self.plan.fewest_answers,
+            ),
+            kind,
+        )
 
     def _of_user(self, bounds: Bounds) -> list[Guarantee]:
-        max_items, kind = self.plan.max_items, bounds[0]
-        found = _user_epsilon(
+        found = user_guarantees(
             _dominating(bounds),
             num_clients=self.plan.fewest_answers,
-            max_items=max_items,
+            max_items=self.plan.max_items,
             delta=self.terms.delta,
             num_reports=None if self.plan.padded else self.reports,
             uses=self.uses,
             precision=self.terms.precision,
+            by_groups=self.terms.by_groups,
         )
-        name, theorem, assumed = self._name(kind), kind.theorem, kind.assumptions
-        slots = f"{assumed}; exactly {max_items} reports from every client"
-        return [
-            self._central("user", f"{name}, groups", found.groups, f"{theorem}; {GROUPS}", assumed),
-            self._central(
-                "user", f"{name}, slots", found.slots, f"{theorem}; {COMPOSITION}", slots
-            ),
-        ]
+        return [self._stated(each, bounds[0]) for each in found]
 
-    def _name(self, kind: ShuffleBound) -> str:
-        return REACHABLE if isinstance(kind, Blanket) and self.plan.domains_vary else kind.name
-
-    def _central(
-        self,
-        unit: Unit,
-        method: str,
-        epsilon: float | NotApplicable,
-        theorem: str,
-        assumptions: str,
-    ) -> Guarantee:
+    def _stated(self, guarantee: Guarantee, kind: ShuffleBound) -> Guarantee:
+        """Return a bound's guarantee with what the plan adds to it."""
+        method, theorem, assumed = guarantee.method, guarantee.theorem, guarantee.assumptions
+        if isinstance(kind, Blanket) and self.plan.domains_vary:
+            method = method.replace(kind.name, REACHABLE, 1)
         if self.plan.hides_epochs:
-            theorem, assumptions = f"{theorem}; {EPOCHS}", f"{assumptions}; {SECRET_COHORTS}"
-        return Guarantee(
-            unit=unit,
-            trust="central",
+            theorem, assumed = f"{theorem}; {EPOCHS}", f"{assumed}; {SECRET_COHORTS}"
+        return replace(
+            guarantee,
             method=method,
-            epsilon=epsilon,
-            delta=self.terms.delta,
             theorem=theorem,
-            assumptions=assumptions + self.plan.same_size,
-            smallest_cohort=self.plan.fewest_answers,
+            assumptions=assumed + self.plan.same_size,
             realised=self.realised,
         )
 
@@ -320,7 +312,7 @@ def _dominating(bounds: Bounds) -> ShuffleBound:
     return dominating_blanket(blankets) if blankets else bounds[0]
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=REMEMBERED)
 def _item_epsilon(
     bounds: Bounds, *, delta: float, num_reports: int, uses: int, precision: Precision
 ) -> float | NotApplicable:
@@ -329,25 +321,3 @@ def _item_epsilon(
         return disjoint_epsilon([replace(each) for each in bounds], delta=delta)
     use = Use(bound=replace(_dominating(bounds), num_reports=num_reports), times=uses)
     return composed_epsilon([use], delta=delta, precision=precision)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _user_epsilon(
-    bound: ShuffleBound,
-    *,
-    num_clients: int,
-    max_items: int,
-    delta: float,
-    num_reports: int | None,
-    uses: int,
-    precision: Precision,
-) -> UserLevelEpsilon:
-    return user_level_from(
-        bound,
-        num_clients=num_clients,
-        max_items=max_items,
-        delta=delta,
-        num_reports=num_reports,
-        uses=uses,
-        precision=precision,
-    )

@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import scipy
@@ -84,18 +84,6 @@ class Collusion:
                 f"Expected colluders < num_clients={self.num_clients}, got "
                 f"colluders={self.colluders}: a guarantee is for an honest client."
             )
-
-    @classmethod
-    def of_share(cls, honest_share: float, *, num_clients: int, **settings: Any) -> Self:
-        """Return the collusion of all clients but an honest share, rounded down.
-
-        Args:
-            honest_share: In (0, 1].
-            num_clients: N.
-            **settings: The other attributes.
-        """
-        honest = honest_part_of(num_clients, honest_share)
-        return cls(colluders=num_clients - honest, num_clients=num_clients, **settings)
 
     def most_colluders(self, cohort: int) -> int:
         """Return c: a cohort has more colluders with probability at most `excess_chance`.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from fedhh.accounting.bounds.composition import COARSE, QUICK, Precision
+from fedhh.accounting.bounds.composition import COARSE
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE, check_delta
 from fedhh.accounting.collusion import honest_part_of
 from fedhh.accounting.guarantees import UNITS, NotApplicable, Unit
@@ -82,10 +82,11 @@ def local_epsilon_of_plan(
     plan = plan_at(1.0).who_randomize
     terms = terms_with(plan, honest_share, num_clients=num_clients, delta=delta)
 
-    def search_with(precision: Precision, target: float, tolerance: float) -> _LocalEpsilonSearch:
-        asked = replace(terms, precision=precision)
+    def search_with(
+        asked: PrivacyTerms, *, above: float = 0.0, tolerance: float = TOLERANCE
+    ) -> _LocalEpsilonSearch:
         return _LocalEpsilonSearch(
-            target=target,
+            target=epsilon * (1 + above),
             tolerance=tolerance,
             central=lambda local: plan_at(local).who_randomize.central_epsilon(unit, asked),
         )
@@ -100,10 +101,11 @@ def local_epsilon_of_plan(
     reports = plan.max_items * plan.fewest_answers
     amplified = _AMPLIFICATION[unit] * math.sqrt(math.log(4 / delta) / reports)
     start = 2 * math.asinh(of_item / plan.most_rounds_per_client / amplified) / share
-    search, slope = search_with(QUICK, epsilon, TOLERANCE), 1.0
+    search, slope = search_with(terms), 1.0
     if unit == "user" or plan.most_rounds_per_client > 1:
-        # What is composed takes a tenth of the time, and rises alike.
-        rough = search_with(COARSE, epsilon * (1 + _ROUGHLY), _ROUGHLY)
+        # What is composed coarsely takes a tenth of the time, and rises alike.
+        coarse = replace(terms, precision=COARSE, by_groups=True)
+        rough = search_with(coarse, above=_ROUGHLY, tolerance=_ROUGHLY)
         start = rough.between(low, high, start=start, steps=_ROUGH_STEPS) or start
         slope = rough.slope
         least_private = (
@@ -112,6 +114,10 @@ def local_epsilon_of_plan(
         if math.isclose(rough.central_at(start), start * least_private, rel_tol=_LINEAR):
             # Nothing is amplified there.
             start = epsilon / least_private
+        elif unit == "user":
+            groups = search_with(replace(terms, by_groups=True))
+            start = groups.between(low, high, start=start, slope=slope, steps=_ROUGH_STEPS) or start
+            slope = groups.slope
     found = search.between(low, high, start=start, slope=slope)
     if found is None:
         too_much = search.central_at(low) > epsilon
@@ -165,11 +171,11 @@ def clients_of_plan(
         if clients not in known:
             try:
                 plan = plan_at(clients)
+                terms = terms_with(plan, honest_share, num_clients=clients, delta=delta)
             except InputError:
                 if clients == MOST_CLIENTS:
                     raise
                 return math.inf
-            terms = terms_with(plan, honest_share, num_clients=clients, delta=delta)
             known[clients] = plan.central_epsilon(unit, terms)
         return known[clients]
 

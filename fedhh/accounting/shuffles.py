@@ -36,12 +36,10 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.sources import (
     CLOSED_FORM_OF_SELECTION,
-    COMPOSITION,
-    GROUPS,
     SUN_CENTRAL,
     USER_LOCAL,
 )
-from fedhh.accounting.user_level import user_level_from
+from fedhh.accounting.user_level import user_guarantees
 from fedhh.validation import InputError, require_at_least, require_choice
 
 BOUNDS = ("clones", "blanket", "closed-form", "clones-2023")
@@ -249,25 +247,21 @@ def account_user(
         smallest_cohort=clients,
         best=True,
     )
-    central = []
+    central: list[Guarantee] = []
     for name in ("clones",) if domain_size is None else ("clones", "blanket"):
         bound = shuffle_bound(
             name, local_epsilon=local_epsilon, num_reports=2, domain_size=domain_size
         )
-        both = user_level_from(
-            bound, num_clients=clients, max_items=max_items, delta=delta, uses=rounds
-        )
-        stated = replace(
-            local,
-            trust="central",
-            delta=delta + added * rounds,
-            assumptions=f"{bound.assumptions}; exactly {max_items} reports from every client",
-            best=False,
-        )
-        ways = (("groups", both.groups, GROUPS), ("slots", both.slots, COMPOSITION))
-        for way, epsilon, how in ways:
-            method, theorem = f"{name}, {way}", f"{bound.theorem}; {how}"
-            central.append(replace(stated, method=method, epsilon=epsilon, theorem=theorem))
+        central += [
+            replace(
+                each,
+                delta=delta + added * rounds,
+                assumptions=f"{bound.assumptions}; exactly {max_items} reports from every client",
+            )
+            for each in user_guarantees(
+                bound, num_clients=clients, max_items=max_items, delta=delta, uses=rounds
+            )
+        ]
     best = _with_best(central, [True] * len(central))
     return PrivacyReport(guarantees=(local, *best), anonymity=(), notes=tuple(notes))
 

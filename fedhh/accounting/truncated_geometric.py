@@ -67,10 +67,6 @@ class TruncatedGeometric:
         """Return the chance that a word with so many contributors is published."""
         return float(self.chances[min(max(contributors, 0), len(self.chances) - 1)])
 
-    def fewest_with(self, chance: float) -> int:
-        """Return the fewest contributors with at least a chance, at most 1."""
-        return int(np.searchsorted(self.chances, chance))
-
 
 @lru_cache(maxsize=32)
 def _chances(epsilon: float, delta: float) -> npt.NDArray[np.float64]:

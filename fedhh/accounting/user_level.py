@@ -31,18 +31,23 @@ starts from many values of a; what it returns is checked by the inequality alone
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
-from fedhh.accounting.guarantees import NotApplicable, or_infinite, place_of_smallest
+from fedhh.accounting.guarantees import Guarantee, NotApplicable
+from fedhh.accounting.sources import COMPOSITION, GROUPS
 from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive
+
+REMEMBERED = 256
+"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
 Indices = npt.NDArray[np.intp]
 
@@ -58,30 +63,7 @@ _LARGEST_EXPONENT = 600.0
 """Beyond it what is left for the last step is below the smallest double."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class UserLevelEpsilon:
-    """Central user-level epsilon by every bound.
-
-    Attributes:
-        groups: By group privacy, never above B times the local epsilon.
-        slots: By composition over slots, or why not.
-    """
-
-    groups: float
-    slots: float | NotApplicable
-
-    @property
-    def epsilon(self) -> float:
-        """The smallest of them."""
-        return min(self.groups, or_infinite(self.slots))
-
-    @property
-    def method(self) -> str:
-        """Which of them is the smallest."""
-        return ("groups", "slots")[place_of_smallest([self.groups, self.slots]) or 0]
-
-
-def user_level_from(
+def user_guarantees(
     bound: ShuffleBound,
     *,
     num_clients: int,
@@ -90,8 +72,9 @@ def user_level_from(
     num_reports: int | None = None,
     uses: int = 1,
     precision: Precision = FINE,
-) -> UserLevelEpsilon:
-    """Return the central epsilon of one client's ``max_items`` contributions.
+    by_groups: bool = False,
+) -> list[Guarantee]:
+    """Return the central guarantees of one client's ``max_items`` contributions: groups, slots.
 
     Args:
         bound: The item-level bound; its number of reports does not count.
@@ -103,6 +86,7 @@ def user_level_from(
             client sends the same number of reports.
         uses: Rounds in which one client takes part.
         precision: See `composed_epsilon`.
+        by_groups: Whether to leave out slots.
     """
     check_delta(delta)
     require_between(*NUM_REPORTS_RANGE, num_clients=num_clients)
@@ -110,24 +94,41 @@ def user_level_from(
     together = num_clients * max_items if num_reports is None else num_reports
     # More reports than the bounds' range hide no less.
     item_level = replace(bound, num_reports=min(together, NUM_REPORTS_RANGE[1]))
-    groups = uses * group_epsilon(
-        item_level, steps=max_items, delta=delta / uses, precision=precision
-    )
-    if num_reports is not None:
-        return UserLevelEpsilon(
-            groups=groups,
-            slots=NotApplicable(
-                "clients do not send exactly max_items reports each, so there are no slots"
-            ),
-        )
-    slots = composed_epsilon(
-        [Use(bound=replace(bound, num_reports=num_clients), times=max_items * uses)],
+    groups = Guarantee(
+        unit="user",
+        trust="central",
+        method=f"{bound.name}, groups",
+        epsilon=uses
+        * group_epsilon(item_level, steps=max_items, delta=delta / uses, precision=precision),
         delta=delta,
-        precision=precision,
+        theorem=f"{bound.theorem}; {GROUPS}",
+        assumptions=bound.assumptions,
+        smallest_cohort=num_clients,
     )
-    return UserLevelEpsilon(groups=groups, slots=slots)
+    if by_groups:
+        return [groups]
+    epsilon: float | NotApplicable = NotApplicable(
+        "clients do not send exactly max_items reports each, so there are no slots"
+    )
+    if num_reports is None:
+        of_slot = replace(bound, num_reports=num_clients)
+        epsilon = _slots_epsilon(of_slot, times=max_items * uses, delta=delta, precision=precision)
+    slots = replace(
+        groups,
+        method=f"{bound.name}, slots",
+        epsilon=epsilon,
+        theorem=f"{bound.theorem}; {COMPOSITION}",
+        assumptions=f"{bound.assumptions}; exactly {max_items} reports from every client",
+    )
+    return [groups, slots]
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _slots_epsilon(bound: ShuffleBound, *, times: int, delta: float, precision: Precision) -> float:
+    return composed_epsilon([Use(bound=bound, times=times)], delta=delta, precision=precision)
+
+
+@lru_cache(maxsize=REMEMBERED)
 def group_epsilon(
     bound: ShuffleBound, *, steps: int, delta: float, precision: Precision = FINE
 ) -> float:

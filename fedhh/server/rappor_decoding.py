@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 from scipy.sparse import csc_array
 from scipy.special import ndtr
 
@@ -226,6 +225,8 @@ def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
             0.5 * float(residual @ residual) + float(penalty @ counts),
             transposed @ residual + penalty,
         )
+
+    from scipy.optimize import minimize  # It takes a while to load, and settings need none.
 
     found = minimize(
         loss,

@@ -351,11 +351,19 @@ def test_a_plan_is_searched_for_with_an_honest_share():
     assert half.to_dict()["honest_share"] == 0.5
     back = account_plan(plan, **target, clients=half.clients, honest_share=0.5)
     assert back.local_epsilon == pytest.approx(4.0, rel=0.01)
-    summed = settled(fedhh.SecAggTrieHH(depth=2, central_epsilon=1.0), 1_000)
-    with pytest.raises(InputError, match="honest_share=1 for SecureSums"):
-        account_plan(
-            lambda clients, local: summed.plan, **target, local_epsilon=1.0, honest_share=0.5
-        )
+
+
+def test_shares_of_noise_are_searched_for_with_an_honest_share():
+    def summed(clients, local):
+        protocol = fedhh.SecAggTrieHH(depth=2, central_epsilon=1.0, clients_per_layer=400)
+        return protocol.settle(num_clients=clients, seed=0).plan
+
+    target = {"delta": 1e-6, "local_epsilon": 1.0}
+    alone = account_plan(summed, **target, central_epsilon=1.0)
+    told = account_plan(summed, **target, central_epsilon=3.0, honest_share=0.5)
+    assert alone.clients == told.clients == 800
+    assert alone.report.before_run("item").epsilon < 1.0 < 2.7 < told.report.before_run("item").epsilon
+    assert "with chance at most" in told.report.notes[-1]
 
 
 def test_a_user_counts_honest_clients_alone():

@@ -22,7 +22,7 @@ from fedhh.accounting import (
     user_level,
 )
 from fedhh.accounting.bounds.composition import FINE, QUICK
-from fedhh.accounting.user_level import group_epsilon, user_level_from
+from fedhh.accounting.user_level import group_epsilon
 from fedhh.privacy_loss.binomial import Floats, pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import (
@@ -31,7 +31,7 @@ from tests.accounting.brute_force import (
     subset_selection_distribution,
 )
 from tests.accounting.exact_losses import Response, delta_of_responses
-from tests.accounting.users import user_level_epsilon
+from tests.accounting.users import user_level_epsilon, user_level_from
 
 GBOARD = {"local_epsilon": 10.0, "num_clients": 500_000, "max_items": 60}
 

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from fedhh.accounting import UserLevelEpsilon, shuffle_bound, user_level_from
+from fedhh.accounting import NotApplicable, ShuffleBound, shuffle_bound, user_guarantees
+from fedhh.accounting.guarantees import or_infinite
+
+
+@dataclass(frozen=True)
+class UserLevelEpsilon:
+    """By groups and by slots."""
+
+    groups: float
+    slots: float | NotApplicable
+
+    @property
+    def epsilon(self) -> float:
+        return min(self.groups, or_infinite(self.slots))
+
+    @property
+    def method(self) -> str:
+        return "slots" if or_infinite(self.slots) < self.groups * (1 - 1e-7) else "groups"
+
+
+def user_level_from(bound: ShuffleBound, **settings: Any) -> UserLevelEpsilon:
+    groups, slots = user_guarantees(bound, **settings)
+    assert (groups.method, slots.method) == (f"{bound.name}, groups", f"{bound.name}, slots")
+    assert groups.delta == slots.delta == settings["delta"]
+    return UserLevelEpsilon(groups.epsilon, slots.epsilon)
 
 
 def user_level_epsilon(

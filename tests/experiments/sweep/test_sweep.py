@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import fedhh
-from fedhh.accounting import amplification
-from fedhh.accounting.user_level import user_level_from
+from fedhh.accounting import user_level
+from fedhh.accounting.bounds.composition import composed_epsilon
 from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
@@ -99,12 +99,12 @@ def test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once(tmp_
         drawn.append(seed)
         return build_population(config, seed=seed, **options)
 
-    def counted_bound(*settings, **options):
-        accounted.append(options["num_clients"])
-        return user_level_from(*settings, **options)
+    def counted_bound(uses, **options):
+        accounted.append(uses)
+        return composed_epsilon(uses, **options)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
-    monkeypatch.setattr(amplification, "user_level_from", counted_bound)
+    monkeypatch.setattr(user_level, "composed_epsilon", counted_bound)
     protocol = {"name": "pem", "clients_per_layer": 210, "length": 4, "max_items": 2}
     plan = plan_of({"axes": {"protocol.keep": [5, 6]}}, protocol=protocol)
     table = sweep.run_sweep(plan, tmp_path / "out", workers=0)
@@ -164,11 +164,11 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, 
 def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
     made = []
 
-    def counted(*settings, **options):
-        made.append(options["num_clients"])
-        return user_level_from(*settings, **options)
+    def counted(uses, **options):
+        made.append(uses)
+        return composed_epsilon(uses, **options)
 
-    monkeypatch.setattr(amplification, "user_level_from", counted)
+    monkeypatch.setattr(user_level, "composed_epsilon", counted)
     for seeds, epsilons in [(1, [2]), (3, [2]), (2, [2, 8])]:
         made.clear()
         # A cohort of its own, of which nothing is remembered.
