@@ -8,7 +8,7 @@ records need no statistics: `replay_cap`. What `fedhh audit` finds is a `Verdict
 """
 
 from fedhh.audit.audit import Finding, Verdict, audit, clopper_pearson
-from fedhh.audit.caps import CapReplay, Overspending, Sent, replay_cap
+from fedhh.audit.caps import CapReplay, Overspending, replay_cap
 from fedhh.audit.claim import Answers, Claim, EpsilonDelta
 from fedhh.audit.devices import (
     NO_EVENT,
@@ -33,7 +33,7 @@ from fedhh.audit.verdicts import (
 
 __all__ = [
     "NO_EVENT", "Answers", "AuditedDevice", "CapReplay", "Claim", "DeviceAudit", "EpsilonDelta",
-    "Finding", "NeighboringHistories", "Overspending", "Sent", "Transcripts", "Verdict",
+    "Finding", "NeighboringHistories", "Overspending", "Transcripts", "Verdict",
     "audit", "audit_answer", "audit_budget_manager", "audit_device", "audit_devices",
     "audit_guesses", "audit_log", "audit_memo", "audit_oracle", "audit_randomizer",
     "clopper_pearson", "neighboring_histories", "replay_cap", "stated_bits", "stated_records",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import special
 
 from fedhh.accounting.guarantees import REPLACE_ONE
-from fedhh.audit.caps import Sent
+from fedhh.audit.caps import CapReplay
 from fedhh.audit.claim import Claim, Floats, least
 from fedhh.experiments.study.json_values import plain
 from fedhh.validation import require_at_least, require_inside
@@ -146,7 +146,7 @@ class Verdict:
     confidence: float
     findings: Mapping[str, Finding] = field(default_factory=dict)
     controls: Mapping[str, Finding] = field(default_factory=dict)
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[CapReplay, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -44,74 +44,62 @@ class Overspending:
 
 @dataclass(frozen=True, kw_only=True)
 class CapReplay:
-    """Numbers of records, compared with a cap.
+    """Numbers of records of a use case, compared with its cap.
 
     Attributes:
+        cap: What is stated.
         num_devices: Devices that sent anything.
         num_overspending: Devices that sent more than the cap allows in some days in a row.
         first: The earliest day on which a device had sent too much; None if none.
         worst: Where a device's records were most above what is stated; None if none.
         most_in_a_day: Most records that a device sent in one day.
         most_in_lifetime: Most records that a device sent in all.
-    """
-
-    num_devices: int
-    num_overspending: int
-    first: Overspending | None
-    worst: Overspending | None
-    most_in_a_day: int
-    most_in_lifetime: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sent:
-    """How many records devices sent of a use case, compared with its cap.
-
-    Attributes:
+        num_days: Days of every device.
         use_case: Its name.
         epsilon: Of a record.
-        cap: What is stated.
-        num_days: Days of every device.
-        replay: What was sent.
-        names: What a log calls the devices of the replay's examples, by number.
+        names: What a log calls the devices of `first` and `worst`, by number.
     """
 
-    use_case: str
-    epsilon: float
     cap: Cap
-    num_days: int
-    replay: CapReplay
+    num_devices: int = 0
+    num_overspending: int = 0
+    first: Overspending | None = None
+    worst: Overspending | None = None
+    most_in_a_day: int = 0
+    most_in_lifetime: int = 0
+    num_days: int = 0
+    use_case: str = ""
+    epsilon: float = 0.0
     names: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def most_in_a_day(self) -> int:
+    def stated_in_a_day(self) -> int:
         """Most records that the cap allows on one of the days."""
         return self.cap.most_in_any(1, of_days=self.num_days)
 
     @property
-    def most_in_lifetime(self) -> int:
+    def stated_in_lifetime(self) -> int:
         """Most records that the cap allows in all."""
         return self.cap.most_in(0, self.num_days)
 
     @property
     def refuted(self) -> bool:
-        return self.replay.worst is not None
+        return self.worst is not None
 
     def to_dict(self) -> dict[str, Any]:
-        replay = self.replay
         return {
             "use_case": self.use_case,
             "local_epsilon": self.epsilon,
-            "num_devices": replay.num_devices,
-            "num_overspending": replay.num_overspending,
-            "most_in_a_day": replay.most_in_a_day,
-            "stated_in_a_day": self.most_in_a_day,
-            "most_in_lifetime": replay.most_in_lifetime,
-            "stated_in_lifetime": self.most_in_lifetime,
-            "loss_of_lifetime": replay.most_in_lifetime * self.epsilon,
-            "stated_loss_of_lifetime": self.most_in_lifetime * self.epsilon,
-            "first": self._spent(replay.first),
-            "worst": self._spent(replay.worst),
+            "num_devices": self.num_devices,
+            "num_overspending": self.num_overspending,
+            "most_in_a_day": self.most_in_a_day,
+            "stated_in_a_day": self.stated_in_a_day,
+            "most_in_lifetime": self.most_in_lifetime,
+            "stated_in_lifetime": self.stated_in_lifetime,
+            "loss_of_lifetime": self.most_in_lifetime * self.epsilon,
+            "stated_loss_of_lifetime": self.stated_in_lifetime * self.epsilon,
+            "first": self._spent(self.first),
+            "worst": self._spent(self.worst),
             "verdict": "refuted" if self.refuted else "consistent",
         }
 
@@ -146,14 +134,7 @@ def replay_cap(
     """
     owners, sent_days, sent = _per_device_and_day(devices, days, records)
     if not owners.size:
-        return CapReplay(
-            num_devices=0,
-            num_overspending=0,
-            first=None,
-            worst=None,
-            most_in_a_day=0,
-            most_in_lifetime=0,
-        )
+        return CapReplay(cap=cap)
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     lengths = np.diff(np.r_[starts, owners.size])
     in_lifetime = np.add.reduceat(sent, starts)
@@ -184,6 +165,7 @@ def replay_cap(
         first = spent(int(at_all[np.argmin(sent_days[at_all])]))
         worst = spent(int(np.argmin(balances)))
     return CapReplay(
+        cap=cap,
         num_devices=starts.size,
         num_overspending=int(np.count_nonzero(np.logical_or.reduceat(short, starts))),
         first=first,

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedhh.audit.audit import Finding, Verdict, verdict_word
-from fedhh.audit.caps import Overspending, Sent
+from fedhh.audit.caps import CapReplay, Overspending
 from fedhh.audit.claim import Answers
 from fedhh.experiments.report.style import (
     BLUE,
@@ -50,7 +50,7 @@ def audit_parts(verdict: Verdict) -> Iterator[Part]:
     yield Line(f"verdict: {verdict_word(verdict.refuted)}{end}", is_whole=True)
 
 
-def _table_of_sent(parts: tuple[Sent, ...]) -> TextTable:
+def _table_of_sent(parts: tuple[CapReplay, ...]) -> TextTable:
     return TextTable(
         title="numbers of records sent, replayed against caps",
         columns=(
@@ -61,10 +61,10 @@ def _table_of_sent(parts: tuple[Sent, ...]) -> TextTable:
             (
                 part.use_case,
                 f"{part.epsilon:g}",
-                str(part.replay.most_in_a_day),
                 str(part.most_in_a_day),
-                str(part.replay.most_in_lifetime),
+                str(part.stated_in_a_day),
                 str(part.most_in_lifetime),
+                str(part.stated_in_lifetime),
                 verdict_word(part.refuted),
             )
             for part in parts
@@ -107,22 +107,21 @@ def _stated(found: Finding) -> str:
     return str(found.claim.level) if found.claim.step else round_up(found.claim.level)
 
 
-def _complaints(part: Sent) -> list[str]:
+def _complaints(part: CapReplay) -> list[str]:
     """Return what a device sent too much, and what that costs."""
-    replay = part.replay
-    if replay.first is None or replay.worst is None:
+    if part.first is None or part.worst is None:
         return []
-    who = "1 device" if replay.num_overspending == 1 else f"{replay.num_overspending:,} devices"
+    who = "1 device" if part.num_overspending == 1 else f"{part.num_overspending:,} devices"
     lines = [
-        f"{part.use_case}: {who} of {replay.num_devices:,} sent more than stated; "
-        f"first, {_overspent(part, replay.first)}"
+        f"{part.use_case}: {who} of {part.num_devices:,} sent more than stated; "
+        f"first, {_overspent(part, part.first)}"
     ]
-    if replay.worst != replay.first:
-        lines.append(f"{part.use_case}: worst, {_overspent(part, replay.worst)}")
+    if part.worst != part.first:
+        lines.append(f"{part.use_case}: worst, {_overspent(part, part.worst)}")
     return lines
 
 
-def _overspent(part: Sent, spent: Overspending) -> str:
+def _overspent(part: CapReplay, spent: Overspending) -> str:
     when = (
         f"day {spent.first_day}"
         if spent.num_days == 1

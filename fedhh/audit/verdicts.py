@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedhh.audit.audit import Finding, Verdict
-from fedhh.audit.caps import Sent, replay_cap
+from fedhh.audit.caps import CapReplay, replay_cap
 from fedhh.audit.device_log import read_device_log
 from fedhh.audit.devices import (
     FEWEST_DEVICES,
@@ -21,7 +22,7 @@ from fedhh.audit.devices import (
 from fedhh.audit.memory import audit_answer
 from fedhh.audit.pipelines import Waiting, pipeline_devices
 from fedhh.audit.sources import audit_oracle, messages_to_sample
-from fedhh.longitudinal.ledger import Rules, rules_of_configuration
+from fedhh.longitudinal.ledger import Charge, Rules, rules_of_configuration
 from fedhh.longitudinal.ledger.macos import records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 from fedhh.longitudinal.memoization import MemoizedBits, make_answer
@@ -115,7 +116,7 @@ def audit_devices(
             f"{num_devices * num_days * busiest:,}; use fewer --devices or --days."
         )
     each = 1 - (1 - confidence) / (len(rules.charges) * len(_LEVELS))
-    sent: list[Sent] = []
+    sent: list[CapReplay] = []
     findings: dict[str, Finding] = {}
     for index, charge in enumerate(rules.charges):
         cap = rules.caps[charge.use_case]
@@ -143,15 +144,7 @@ def audit_devices(
             what = "one day" if level == "day" else f"all {num_days} days"
             findings[f"{charge.use_case}, {what}"] = found.found
         replay = replay_cap(cap, np.concatenate(owners), np.concatenate(days))
-        sent.append(
-            Sent(
-                use_case=charge.use_case,
-                epsilon=charge.epsilon,
-                cap=cap,
-                num_days=num_days,
-                replay=replay,
-            )
-        )
+        sent.append(_replay_of(charge, num_days, replay))
     return Verdict(
         title="devices of a pipeline",
         confidence=confidence,
@@ -184,19 +177,10 @@ def audit_log(rules: Rules, log: Path) -> Verdict:
             raise InputError(
                 f"Unknown use case {shown(use_case)} in {log.name}{did_you_mean(use_case, charges)}"
             )
-        cap = rules.caps[use_case]
-        replay = replay_cap(cap, *read.of(use_case))
+        replay = replay_cap(rules.caps[use_case], *read.of(use_case))
         spoken_of = [each.device for each in (replay.first, replay.worst) if each is not None]
-        sent.append(
-            Sent(
-                use_case=use_case,
-                epsilon=charges[use_case].epsilon,
-                cap=cap,
-                num_days=read.num_days,
-                replay=replay,
-                names={device: read.name_of(device) for device in spoken_of},
-            )
-        )
+        names = {device: read.name_of(device) for device in spoken_of}
+        sent.append(_replay_of(charges[use_case], read.num_days, replace(replay, names=names)))
     return Verdict(
         title=f"the log {log.name}",
         confidence=1.0,
@@ -299,18 +283,16 @@ def audit_budget_manager(preset: str, *, num_days: int = 30, seed: int = 0) -> V
         title=f"a saturating device under {preset}",
         confidence=1.0,
         sent=tuple(
-            Sent(
-                use_case=charge.use_case,
-                epsilon=charge.epsilon,
-                cap=cap,
-                num_days=num_days,
-                replay=replay_cap(cap, np.zeros_like(days), days, sent),
-            )
+            _replay_of(charge, num_days, replay_cap(cap, np.zeros_like(days), days, sent))
             for charge, cap, sent in zip(rules.charges, rules.caps.values(), counts.T, strict=True)
         ),
         facts=_facts(1, num_days),
         notes=("Its caps are those of balances, which unused budget raises without limit.",),
     )
+
+
+def _replay_of(charge: Charge, num_days: int, replay: CapReplay) -> CapReplay:
+    return replace(replay, use_case=charge.use_case, epsilon=charge.epsilon, num_days=num_days)
 
 
 def _facts(num_devices: int, num_days: int) -> dict[str, Any]:

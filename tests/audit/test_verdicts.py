@@ -70,7 +70,7 @@ def test_a_saturating_device_keeps_its_balances():
     found = audit_budget_manager("macos-10.12", num_days=3)
     assert not found.refuted
     assert found.to_dict()["confidence"] is None
-    assert all(part.replay.most_in_lifetime <= part.most_in_lifetime for part in found.sent)
+    assert all(part.most_in_lifetime <= part.stated_in_lifetime for part in found.sent)
     with pytest.raises(InputError, match="macos"):
         audit_budget_manager("macos-9")
 
@@ -78,7 +78,7 @@ def test_a_saturating_device_keeps_its_balances():
 def test_devices_of_a_pipeline_keep_to_their_caps():
     found = audit_devices(EMOJI, num_days=3, num_devices=800)
     (sent,) = found.sent
-    assert (found.refuted, sent.replay.most_in_lifetime, sent.most_in_lifetime) == (False, 3, 3)
+    assert (found.refuted, sent.most_in_lifetime, sent.most_in_lifetime) == (False, 3, 3)
     assert [each.claim.level for each in found.findings.values()] == [1, 3]
 
 
@@ -93,12 +93,12 @@ def test_records_of_both_levels_are_held_against_the_cap(monkeypatch):
     found = audit_devices(EMOJI, num_days=3, num_devices=800)
     (sent,) = found.sent
     assert found.refuted
-    assert (sent.replay.num_overspending, sent.replay.most_in_a_day) == (1, 2)
-    assert sent.replay.first == sent.replay.worst
-    assert (sent.replay.worst.sent, sent.replay.worst.stated) == (2, 1)
+    assert (sent.num_overspending, sent.most_in_a_day) == (1, 2)
+    assert sent.first == sent.worst
+    assert (sent.worst.sent, sent.worst.stated) == (2, 1)
     # Two devices at the level of days, and nearly all of 1,600 at the other.
-    assert 1_500 < sent.replay.num_devices <= 1_602
-    assert sent.replay.most_in_lifetime == 3
+    assert 1_500 < sent.num_devices <= 1_602
+    assert sent.most_in_lifetime == 3
 
 
 def test_a_log_is_held_against_caps(tmp_path):
