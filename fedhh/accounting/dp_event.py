@@ -21,7 +21,6 @@ from itertools import groupby
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     ComposedDpEvent,
-    LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     RandomizedResponseDpEvent,
@@ -29,7 +28,6 @@ from dp_accounting.dp_event import (
 from dp_accounting.dp_event import DpEvent as DpEvent  # noqa: PLC0414 - for annotations elsewhere
 
 from fedhh.accounting.guarantees import UNITS, Trust, Unit
-from fedhh.accounting.opt_in import OptInBlend, laplace_scale
 from fedhh.accounting.plan import Plan
 from fedhh.validation import InputError, require_at_least, require_choice, require_epsilon
 
@@ -37,7 +35,6 @@ __all__ = [
     "MOST_REPORTS",
     "NEIGHBORS",
     "NoDpEventError",
-    "event_of_curator_counts",
     "event_of_plan",
     "event_of_reports",
     "expression",
@@ -115,20 +112,6 @@ def event_of_plan(plan: Plan, *, unit: Unit = "user", trust: Trust = "local") ->
     if unit == "user":
         contributions *= plan.max_items
     return event_of_reports(epsilons, [contributions] * len(epsilons))
-
-
-def event_of_curator_counts(plan: OptInBlend) -> DpEvent:
-    """Return the event of BLENDER's curator counting the words of its list.
-
-    Its neighboring relation is `ADD_OR_REMOVE_ONE`, since dp-accounting's PLD knows no replace-one
-    neighbors under Laplace noise: one client more or less has half the epsilon, and a replacement
-    is two such steps.
-
-    Args:
-        plan: Of a run of BLENDER.
-    """
-    # In units of the most that a client adds to the counts, its number of records.
-    return LaplaceDpEvent(laplace_scale(epsilon=plan.opt_in_epsilon, records=1))
 
 
 def expression(event: DpEvent) -> str:

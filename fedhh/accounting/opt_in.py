@@ -75,10 +75,7 @@ class OptInBlend(Plan):
     local: LocalReports
 
     rests_on_clients: ClassVar[bool] = True
-    without_event: ClassVar[str] = (
-        "a list of words above a noisy threshold; it has none. For the curator's counts of that "
-        "list, see fedhh.accounting.dp_event.event_of_curator_counts."
-    )
+    without_event: ClassVar[str] = "a list of words above a noisy threshold; it has none."
 
     def guarantees(self, unit: Unit, terms: PrivacyTerms, rounds: Rounds = ()) -> list[Guarantee]:
         """Return what a run guarantees in which some clients trust a curator.

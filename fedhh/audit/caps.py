@@ -220,10 +220,10 @@ def _per_device_and_day(
         if each.size and each.min() < 0:
             raise InputError(f"Expected {name} of at least 0, got {name}={int(each.min())}.")
     present = sent > 0
-    owners, on, sent = owners[present], on[present], sent[present].astype(np.int64)
-    order = np.lexsort((on, owners))
-    owners, on, sent = owners[order], on[order], sent[order]
-    if not owners.size:
-        return owners, on, sent
-    firsts = np.flatnonzero(np.r_[True, (owners[1:] != owners[:-1]) | (on[1:] != on[:-1])])
-    return owners[firsts], on[firsts], np.add.reduceat(sent, firsts)
+    if not present.any():
+        return owners[present], on[present], sent[present]
+    span = int(on.max()) + 1
+    keys, place = np.unique(owners[present] * span + on[present], return_inverse=True)
+    summed = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(summed, place, sent[present])
+    return keys // span, keys % span, summed

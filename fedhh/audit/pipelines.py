@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,32 +17,18 @@ from fedhh.longitudinal.ledger import Rules
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.longitudinal.records import Arrivals, DayQuestion, OracleRecords
-from fedhh.oracles import FrequencyOracle, OracleSpec
+from fedhh.oracles import FrequencyOracle
 from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError
 
 Numbers = npt.NDArray[np.int64]
 
-_ORACLE = "grr"
 _NAME = "audited"
 _AT_ONCE = Delay(hours=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Waiting:
-    """How records wait on devices; not at all if nothing is said.
-
-    Attributes:
-        delay: Until they may be sent.
-        store_days: Days after which they are dropped.
-    """
-
-    delay: Delay = _AT_ONCE
-    store_days: int = 14
-
-
-def rules_of_pipeline(source: str | Path) -> tuple[Rules, Waiting]:
-    """Return a pipeline's charges and caps, and how its records wait.
+def rules_of_pipeline(source: str | Path) -> tuple[Rules, dict[str, Any]]:
+    """Return a pipeline's charges and caps, and ``delay`` and ``store_days`` of its devices.
 
     Args:
         source: A preset, or a TOML file.
@@ -51,7 +38,7 @@ def rules_of_pipeline(source: str | Path) -> tuple[Rules, Waiting]:
     charges = tuple(config.charge(use_case) for use_case, config in days.use_cases.items())
     caps = {use_case: config.cap for use_case, config in days.use_cases.items()}
     delay = Delay(distribution=days.delay_distribution, hours=days.delay_hours)
-    return Rules(charges=charges, caps=caps), Waiting(delay=delay, store_days=days.store_days)
+    return Rules(charges=charges, caps=caps), {"delay": delay, "store_days": days.store_days}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +57,8 @@ class PipelineDevices:
 
     form: OracleRecords
     cap: Cap
-    delay: Delay
-    store_days: int
+    delay: Delay = _AT_ONCE
+    store_days: int = 14
 
     def __post_init__(self) -> None:
         if not self.form.crosses_one_by_one:
@@ -134,7 +121,9 @@ class PipelineDevices:
             messages = answer.aggregate.messages
             assert messages is not None
             arrivals = Arrivals.of(_NAME, messages)
-            _require_one_address_each(owners, arrivals.addresses)
+            # Reports come in the order of those who sent them: each has one address.
+            changes = np.flatnonzero(np.diff(arrivals.addresses)) + 1
+            assert np.isin(changes, np.flatnonzero(np.diff(owners)) + 1).all()
             devices.append(owners)
             days.append(np.full(owners.size, day))
             reports.append(arrivals.reports)
@@ -145,21 +134,3 @@ class PipelineDevices:
             days=np.concatenate(days),
             reports=self.form.as_reports(np.concatenate(reports)),
         )
-
-
-def pipeline_devices(cap: Cap, epsilon: float, waiting: Waiting) -> PipelineDevices:
-    """Return devices whose events have two values, with records of so much epsilon each."""
-    spec = OracleSpec(name=_ORACLE, epsilon=epsilon)
-    return PipelineDevices(
-        form=OracleRecords(spec=spec, domain_size=2),
-        cap=cap,
-        delay=waiting.delay,
-        store_days=waiting.store_days,
-    )
-
-
-def _require_one_address_each(owners: Numbers, addresses: Numbers) -> None:
-    """Check that reports come in the order of those who sent them: each has one address."""
-    changes = np.flatnonzero(np.diff(addresses)) + 1
-    assert np.isin(changes, np.flatnonzero(np.diff(owners)) + 1).all()
-    assert owners.shape == addresses.shape

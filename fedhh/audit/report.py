@@ -39,9 +39,11 @@ def audit_parts(verdict: Verdict) -> Iterator[Part]:
     confidence = f", confidence {verdict.confidence:g}" if verdict.findings else ""
     yield Line(f"audit of {verdict.title}: {facts}{confidence}", is_whole=True)
     if verdict.sent:
-        yield _table_of_sent(verdict.sent)
+        rows = [_row_of_sent(part) for part in verdict.sent]
+        yield _table("numbers of records sent, replayed against caps", rows)
     if verdict.findings:
-        yield _table_of_findings(verdict)
+        rows = [_row_of_finding(*each) for each in verdict.findings.items()]
+        yield _table("what reports show: lower bounds", rows, labels=2)
     lines = [line for sent in verdict.sent for line in _complaints(sent)]
     lines += [line for name in verdict.findings for line in _limits(verdict, name)]
     for line in (*lines, *(f"- {note}" for note in verdict.notes)):
@@ -50,53 +52,35 @@ def audit_parts(verdict: Verdict) -> Iterator[Part]:
     yield Line(f"verdict: {verdict_word(verdict.refuted)}{end}", is_whole=True)
 
 
-def _table_of_sent(parts: tuple[CapReplay, ...]) -> TextTable:
-    return TextTable(
-        title="numbers of records sent, replayed against caps",
-        columns=(
-            "use case", "epsilon", "sent a day", "stated a day", "sent in all", "stated in all",
-            "verdict",
-        ),
-        rows=tuple(
-            (
-                part.use_case,
-                f"{part.epsilon:g}",
-                str(part.most_in_a_day),
-                str(part.stated_in_a_day),
-                str(part.most_in_lifetime),
-                str(part.stated_in_lifetime),
-                verdict_word(part.refuted),
-            )
-            for part in parts
-        ),
-        note="",
-    )  # fmt: skip
+def _table(title: str, rows: list[dict[str, str]], labels: int = 1) -> TextTable:
+    cells = tuple(tuple(row.values()) for row in rows)
+    return TextTable(title=title, columns=tuple(rows[0]), rows=cells, note="", labels=labels)
 
 
-def _table_of_findings(verdict: Verdict) -> TextTable:
-    return TextTable(
-        title="what reports show: lower bounds",
-        columns=(
-            "of", "what", "at least", "stated", "detects", "epsilon at least", "epsilon stated",
-            "verdict",
-        ),
-        rows=tuple(
-            (
-                name,
-                found.claim.unit,
-                _level(found, found.at_least),
-                _stated(found),
-                "none" if found.detects_from is None else
-                f"{_level(found, found.detects_from)} and more",
-                f"{found.epsilon:.3f}",
-                round_up(found.claim.epsilon),
-                verdict_word(found.refuted),
-            )
-            for name, found in verdict.findings.items()
-        ),
-        note="",
-        labels=2,
-    )  # fmt: skip
+def _row_of_sent(part: CapReplay) -> dict[str, str]:
+    return {
+        "use case": part.use_case,
+        "epsilon": f"{part.epsilon:g}",
+        "sent a day": str(part.most_in_a_day),
+        "stated a day": str(part.stated_in_a_day),
+        "sent in all": str(part.most_in_lifetime),
+        "stated in all": str(part.stated_in_lifetime),
+        "verdict": verdict_word(part.refuted),
+    }
+
+
+def _row_of_finding(name: str, found: Finding) -> dict[str, str]:
+    detects = found.detects_from
+    return {
+        "of": name,
+        "what": found.claim.unit,
+        "at least": _level(found, found.at_least),
+        "stated": _stated(found),
+        "detects": "none" if detects is None else f"{_level(found, detects)} and more",
+        "epsilon at least": f"{found.epsilon:.3f}",
+        "epsilon stated": round_up(found.claim.epsilon),
+        "verdict": verdict_word(found.refuted),
+    }
 
 
 def _level(found: Finding, level: float) -> str:

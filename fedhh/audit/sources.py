@@ -11,7 +11,7 @@ differentially private protocols: an auditing perspective", PoPETs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -144,8 +144,9 @@ def audit_guesses(
     assert best is not None
     _, values, some, scores = best
     parts = []
-    for size in _sizes(num_reports - pilot * len(value_sets), _REPORTS_AT_ONCE):
-        held, *shown = _drawn(draw, values, some, size, rng=rng)
+    left = num_reports - pilot * len(value_sets)
+    for start in range(0, left, _REPORTS_AT_ONCE):
+        held, *shown = _drawn(draw, values, some, min(_REPORTS_AT_ONCE, left - start), rng=rng)
         parts.append(_guesses(scores.of(*shown), held, some))
     right, wrong = (
         {name: np.concatenate([part[side][name] for part in parts]) for name in parts[0][side]}
@@ -274,11 +275,6 @@ def _drawn(
     """Return which of some values each report is about, the reports, and their stated scores."""
     held = np.asarray(some, dtype=np.int64)[rng.integers(len(some), size=size)]
     return held, *draw(np.asarray(values, dtype=np.int64)[held], values, rng=rng)
-
-
-def _sizes(total: int, most: int) -> Iterator[int]:
-    for start in range(0, total, most):
-        yield min(most, total - start)
 
 
 def _guesses(

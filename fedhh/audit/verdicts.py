@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fedhh.audit import pipelines
 from fedhh.audit.audit import Finding, Verdict
 from fedhh.audit.caps import CapReplay, replay_cap
 from fedhh.audit.device_log import read_device_log
@@ -20,12 +22,12 @@ from fedhh.audit.devices import (
     telling_epsilon,
 )
 from fedhh.audit.memory import audit_answer
-from fedhh.audit.pipelines import Waiting, pipeline_devices
 from fedhh.audit.sources import audit_oracle, messages_to_sample
 from fedhh.longitudinal.ledger import Charge, Rules, rules_of_configuration
 from fedhh.longitudinal.ledger.macos import records_by_day, simulate
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 from fedhh.longitudinal.memoization import MemoizedBits, make_answer
+from fedhh.longitudinal.records import OracleRecords
 from fedhh.oracles import OracleSpec, make_oracle
 from fedhh.random import Stream, generator
 from fedhh.validation import (
@@ -84,7 +86,7 @@ def audit_randomizer(
 def audit_devices(
     rules: Rules,
     *,
-    waiting: Waiting | None = None,
+    waiting: Mapping[str, Any] | None = None,
     num_days: int = 30,
     num_devices: int = 20_000,
     confidence: float = 0.99,
@@ -98,7 +100,7 @@ def audit_devices(
 
     Args:
         rules: Charges and caps.
-        waiting: How records wait on devices; not at all if None.
+        waiting: ``delay`` and ``store_days`` of `PipelineDevices`; no delay if None.
         num_days: Days of every device, 1 to 1000.
         num_devices: With each of two neighboring inputs, at least 8.
         confidence: Of the verdict, all parts together, in (0, 1).
@@ -131,8 +133,10 @@ def audit_devices(
                 day=last_session if level == "day" else 0,
             )
             most = stated_records(charge.epsilon, cap, histories).times
+            spec = OracleSpec(name="grr", epsilon=telling_epsilon(charge.epsilon, most))
+            form = OracleRecords(spec=spec, domain_size=2)
             found = audit_device(
-                pipeline_devices(cap, telling_epsilon(charge.epsilon, most), waiting or Waiting()),
+                pipelines.PipelineDevices(form=form, cap=cap, **(waiting or {})),
                 histories,
                 num_devices=num_devices,
                 rng=generator(seed, Stream.RANDOMIZER, index, place),

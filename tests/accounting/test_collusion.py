@@ -362,7 +362,9 @@ def test_shares_of_noise_are_searched_for_with_an_honest_share():
     alone = account_plan(summed, **target, central_epsilon=1.0)
     told = account_plan(summed, **target, central_epsilon=3.0, honest_share=0.5)
     assert alone.clients == told.clients == 800
-    assert alone.report.before_run("item").epsilon < 1.0 < 2.7 < told.report.before_run("item").epsilon
+    assert (
+        alone.report.before_run("item").epsilon < 1.0 < 2.7 < told.report.before_run("item").epsilon
+    )
     assert "with chance at most" in told.report.notes[-1]
 
 

@@ -18,7 +18,6 @@ from fedhh.accounting.bounds.composition import optimal_composition
 from fedhh.accounting.dp_event import (
     NEIGHBORS,
     NoDpEventError,
-    event_of_curator_counts,
     event_of_plan,
     event_of_reports,
     expression,
@@ -132,16 +131,6 @@ def test_no_record_costs_nothing_and_none_randomized_everything():
     assert event_of_reports(*reports_of(charges, [0, 0])) == dp_event.NoOpDpEvent()
     assert event_of_reports(*reports_of(charges, [5, 1])) == dp_event.NonPrivateDpEvent()
     assert epsilons(event_of_reports(*reports_of(charges, [2, 0]))) == pytest.approx([2.0, 2.0])
-
-
-def test_the_laplace_counts_of_blenders_curator():
-    plan = plan_of(Blender(length=4, opt_in_share=0.3, opt_in_epsilon=3.0, delta=1e-6))
-    event = event_of_curator_counts(plan)
-    one_more = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE).compose(event)
-    # A replacement is two steps; where delta is next to nothing, half of what is stated is reached.
-    assert 2 * one_more.get_epsilon(1e-9) == pytest.approx(plan.opt_in_epsilon, abs=1e-3)
-    assert 2 * one_more.get_epsilon(1e-9) <= plan.opt_in_epsilon + 2e-4
-    assert one_more.get_delta(plan.opt_in_epsilon / 2 - 0.05) > 1e-3
 
 
 def test_plain_votes_have_no_local_privacy():

@@ -118,7 +118,7 @@ def test_a_log_is_held_against_caps(tmp_path):
 def test_the_rules_of_a_pipeline_say_how_records_wait():
     rules, waiting = rules_of_pipeline("pipeline-small")
     assert {charge.use_case for charge in rules.charges} == set(rules.caps)
-    assert waiting.store_days >= 1
+    assert waiting["store_days"] >= 1
 
 
 def test_a_pipelines_charges_are_those_that_it_states_itself():

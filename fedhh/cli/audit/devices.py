@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,6 @@ from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
     from fedhh.audit import Verdict
-    from fedhh.audit.pipelines import Waiting
     from fedhh.longitudinal.ledger import Rules
 
 PipelineOption = Annotated[
@@ -143,7 +142,7 @@ def log(
 
 def _rules(
     rules: str | None, use_cases: list[str], pipeline: str | None, also: str = ""
-) -> tuple[Rules, Waiting | None]:
+) -> tuple[Rules, dict[str, Any] | None]:
     """Return what is stated of devices that send under caps, and how their records wait."""
     from fedhh.audit.pipelines import rules_of_pipeline
     from fedhh.longitudinal.ledger import APPLE, rules_of_configuration
