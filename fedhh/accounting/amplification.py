@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.clones import Clones, SelectionClones2023
 from fedhh.accounting.bounds.composition import (
-    Precision,
-    Use,
-    composed_epsilon,
+    REMEMBERED,
     disjoint_epsilon,
+    repeated_epsilon,
 )
 from fedhh.accounting.bounds.selection import (
     dominating_blanket,
@@ -35,7 +34,7 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sources import EPOCHS
-from fedhh.accounting.user_level import REMEMBERED, user_guarantees
+from fedhh.accounting.user_level import user_guarantees
 
 if TYPE_CHECKING:
     from fedhh.accounting.local_reports import LocalReports
@@ -239,13 +238,15 @@ class _Shuffled:
 
     def _of_item(self, bounds: Bounds) -> Guarantee:
         kind = bounds[0]
-        epsilon = _item_epsilon(
-            bounds,
-            delta=self.terms.delta,
-            num_reports=self.reports,
-            uses=self.uses,
-            precision=self.terms.precision,
-        )
+        if self.uses == 1:
+            epsilon = _item_epsilon(bounds, delta=self.terms.delta)
+        else:
+            epsilon = repeated_epsilon(
+                replace(_dominating(bounds), num_reports=self.reports),
+                times=self.uses,
+                delta=self.terms.delta,
+                precision=self.terms.precision,
+            )
         return self._stated(
             Guarantee(
                 unit="item",
@@ -313,11 +314,6 @@ def _dominating(bounds: Bounds) -> ShuffleBound:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _item_epsilon(
-    bounds: Bounds, *, delta: float, num_reports: int, uses: int, precision: Precision
-) -> float | NotApplicable:
-    """Return the item-level epsilon; copies do the work, so that what is kept stays small."""
-    if uses == 1:
-        return disjoint_epsilon([replace(each) for each in bounds], delta=delta)
-    use = Use(bound=replace(_dominating(bounds), num_reports=num_reports), times=uses)
-    return composed_epsilon([use], delta=delta, precision=precision)
+def _item_epsilon(bounds: Bounds, *, delta: float) -> float:
+    """Return the epsilon of disjoint rounds; copies do the work, so that what is kept is small."""
+    return disjoint_epsilon([replace(each) for each in bounds], delta=delta)

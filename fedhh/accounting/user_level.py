@@ -37,7 +37,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.composition import FINE, Precision, Use, composed_epsilon
+from fedhh.accounting.bounds.composition import FINE, REMEMBERED, Precision, repeated_epsilon
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
 from fedhh.accounting.sources import COMPOSITION, GROUPS
@@ -45,9 +45,6 @@ from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive
-
-REMEMBERED = 256
-"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
 
 Indices = npt.NDArray[np.intp]
 
@@ -112,7 +109,8 @@ def user_guarantees(
     )
     if num_reports is None:
         of_slot = replace(bound, num_reports=num_clients)
-        epsilon = _slots_epsilon(of_slot, times=max_items * uses, delta=delta, precision=precision)
+        times = max_items * uses
+        epsilon = repeated_epsilon(of_slot, times=times, delta=delta, precision=precision)
     slots = replace(
         groups,
         method=f"{bound.name}, slots",
@@ -121,11 +119,6 @@ def user_guarantees(
         assumptions=f"{bound.assumptions}; exactly {max_items} reports from every client",
     )
     return [groups, slots]
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _slots_epsilon(bound: ShuffleBound, *, times: int, delta: float, precision: Precision) -> float:
-    return composed_epsilon([Use(bound=bound, times=times)], delta=delta, precision=precision)
 
 
 @lru_cache(maxsize=REMEMBERED)

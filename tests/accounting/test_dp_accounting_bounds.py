@@ -18,6 +18,7 @@ from fedhh.accounting import (
     shuffle_bound,
     user_level,
 )
+from fedhh.accounting.bounds import composition
 from fedhh.accounting.bounds.composition import FINE, QUICK, Precision, optimal_composition
 from fedhh.accounting.terms import PrivacyTerms
 from fedhh.experiments.config.built_in import SWEEPS, preset_names
@@ -153,11 +154,11 @@ def composed(monkeypatch):
         found.append(holds(uses, delta=delta, precision=precision))
         return found[-1]
 
-    for module in (amplification, user_level):
-        monkeypatch.setattr(module, "composed_epsilon", held)
+    monkeypatch.setattr(composition, "composed_epsilon", held)
     # A run's account remembers what it has composed.
-    for name in ("_item_epsilon", "_user_epsilon"):
-        monkeypatch.setattr(amplification, name, getattr(amplification, name).__wrapped__)
+    afresh = composition.repeated_epsilon.__wrapped__
+    for module in (amplification, user_level):
+        monkeypatch.setattr(module, "repeated_epsilon", afresh)
     return found
 
 

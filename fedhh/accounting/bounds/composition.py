@@ -35,6 +35,9 @@ _LONGEST = 1 << 20
 _WIDE = 24
 _REMEMBERED = 4096
 
+REMEMBERED = 256
+"""Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -149,6 +152,14 @@ def composed_epsilon(uses: Sequence[Use], *, delta: float, precision: Precision 
     ]
     composed = compose(losses, delta=delta).epsilon(delta)
     return min(composed, sum(use.times * use.bound.local_epsilon for use in uses))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def repeated_epsilon(
+    bound: ShuffleBound, *, times: int, delta: float, precision: Precision
+) -> float:
+    """Return `composed_epsilon` of so many uses of one bound, which is remembered."""
+    return composed_epsilon([Use(bound=bound, times=times)], delta=delta, precision=precision)
 
 
 def basic_composition(epsilons: Sequence[float], counts: Numbers) -> Floats:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import fedhh
-from fedhh.accounting import user_level
+from fedhh.accounting.bounds import composition
 from fedhh.accounting.bounds.composition import composed_epsilon
 from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.load import parse_config
@@ -104,7 +104,7 @@ def test_a_population_of_two_cells_is_drawn_once_and_each_is_accounted_once(tmp_
         return composed_epsilon(uses, **options)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
-    monkeypatch.setattr(user_level, "composed_epsilon", counted_bound)
+    monkeypatch.setattr(composition, "composed_epsilon", counted_bound)
     protocol = {"name": "pem", "clients_per_layer": 210, "length": 4, "max_items": 2}
     plan = plan_of({"axes": {"protocol.keep": [5, 6]}}, protocol=protocol)
     table = sweep.run_sweep(plan, tmp_path / "out", workers=0)
@@ -168,7 +168,7 @@ def test_accounting_is_remembered_from_cell_to_cell(tmp_path, monkeypatch):
         made.append(uses)
         return composed_epsilon(uses, **options)
 
-    monkeypatch.setattr(user_level, "composed_epsilon", counted)
+    monkeypatch.setattr(composition, "composed_epsilon", counted)
     for seeds, epsilons in [(1, [2]), (3, [2]), (2, [2, 8])]:
         made.clear()
         # A cohort of its own, of which nothing is remembered.
