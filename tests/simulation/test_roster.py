@@ -150,7 +150,7 @@ def test_a_round_waits_for_just_the_answers_that_it_lacks(least):
 
 
 def test_a_round_may_wait_for_the_very_last_device():
-    order, cohort = POPULATION.order(seed=9), who_of(DEVICES).cohort
+    order, cohort = client_order(POPULATION, seed=9), who_of(DEVICES).cohort
     drawn = [
         check_ins(DEVICES, 0, 1, order.clients(cohort, block), block, seed=9)
         for block in range(cohort.num_blocks)
