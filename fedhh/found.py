@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Discoveries:
-    """Discovered words, in the order of discovery; all arrays have one entry per word.
+class Findings:
+    """What is known of discovered words, in the order of discovery; one entry per word.
 
     Attributes:
-        words: The words.
         pass_index: ``int64``; in which pass, from 0.
         layer: ``int64``; in which layer, from 1.
         estimate: ``float64``; unbiased estimate of the contributions for the word among the
@@ -37,7 +34,6 @@ class Discoveries:
             None for a protocol that claims none at all.
     """
 
-    words: Sequence[str]
     pass_index: npt.NDArray[np.int64]
     layer: npt.NDArray[np.int64]
     estimate: npt.NDArray[np.float64]
@@ -46,70 +42,37 @@ class Discoveries:
     variance: npt.NDArray[np.float64]
     interval_z: npt.NDArray[np.float64] | None = None
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Discoveries(Findings):
+    """Discovered words as text."""
+
+    words: Sequence[str]
+
     def __len__(self) -> int:
         return len(self.words)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
-    """Words found so far: codes ``(h, width)``, all other arrays ``(h,)``; see `Discoveries`."""
+class Found(Findings):
+    """Words found so far as codes ``(h, width)``, closed by the end symbol."""
 
     codes: Codes
-    pass_index: npt.NDArray[np.int64]
-    layer: npt.NDArray[np.int64]
-    estimate: npt.NDArray[np.float64]
-    variance: npt.NDArray[np.float64]
-    z: npt.NDArray[np.float64]
-    num_clients: npt.NDArray[np.int64]
     interval_z: npt.NDArray[np.float64]
 
     @classmethod
     def nothing(cls, width: int) -> Found:
         """Return no word of at most ``width`` codes."""
-        none = np.zeros(0, dtype=np.int64)
+        whole, none = np.zeros(0, dtype=np.int64), np.zeros(0)
         return cls(
             codes=np.zeros((0, width), dtype=np.uint16),
-            pass_index=none,
-            layer=none,
-            estimate=none.astype(np.float64),
-            variance=none.astype(np.float64),
-            z=none.astype(np.float64),
-            num_clients=none,
-            interval_z=none.astype(np.float64),
-        )
-
-    @classmethod
-    def in_round(
-        cls,
-        question: AnyQuestion,
-        codes: Codes,
-        *,
-        num_clients: int = 0,
-        estimate: npt.NDArray[np.float64] | None = None,
-        variance: npt.NDArray[np.float64] | None = None,
-        z: npt.NDArray[np.float64] | None = None,
-    ) -> Found:
-        """Return words with what a round says about them; nothing if it did not ask about them.
-
-        Args:
-            question: The round.
-            codes: ``(h, width) uint16``.
-            num_clients: Clients that answered.
-            estimate: ``(h,)``, see `Discoveries`; likewise the others.
-            variance: ...
-            z: ...
-        """
-        size = len(codes)
-        nothing = np.zeros(size)
-        return cls(
-            codes=codes,
-            pass_index=np.full(size, question.pass_index),
-            layer=np.full(size, question.layer),
-            estimate=nothing if estimate is None else estimate,
-            variance=nothing if variance is None else variance,
-            z=nothing if z is None else z,
-            num_clients=np.full(size, num_clients),
-            interval_z=np.full(size, math.nan),
+            pass_index=whole,
+            layer=whole,
+            num_clients=whole,
+            estimate=none,
+            variance=none,
+            z=none,
+            interval_z=none,
         )
 
     def without(self, codes: Codes) -> Found:

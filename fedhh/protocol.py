@@ -66,21 +66,28 @@ class Answers(Generic[QuestionType]):
         self,
         codes: Codes,
         *,
-        estimate: npt.NDArray[np.float64],
-        variance: npt.NDArray[np.float64],
-        z: npt.NDArray[np.float64],
+        estimate: npt.NDArray[np.float64] | None = None,
+        variance: npt.NDArray[np.float64] | None = None,
+        z: npt.NDArray[np.float64] | None = None,
     ) -> Found:
         """Return words with what the round says about them, see `Discoveries`.
 
         Args:
             codes: ``(h, width) uint16``.
-            estimate: ``(h,) float64``; likewise the others.
+            estimate: ``(h,) float64``; None, as the others, if the round did not ask about them.
             variance: ...
             z: ...
         """
-        clients = self.aggregate.num_clients
-        return Found.in_round(
-            self.question, codes, num_clients=clients, estimate=estimate, variance=variance, z=z
+        size, nothing = len(codes), np.zeros(len(codes))
+        return Found(
+            codes=codes,
+            pass_index=np.full(size, self.question.pass_index),
+            layer=np.full(size, self.question.layer),
+            estimate=nothing if estimate is None else estimate,
+            variance=nothing if variance is None else variance,
+            z=nothing if z is None else z,
+            num_clients=np.full(size, 0 if estimate is None else self.aggregate.num_clients),
+            interval_z=np.full(size, math.nan),
         )
 
     def counted(self, codes: Codes, support: npt.NDArray[np.int64]) -> Found:

@@ -343,7 +343,7 @@ class AdaptiveTrieHH(LocalTrie):
         findable = public_list.findable(self._seen(answers, votes))
         if public_list.pays(findable):
             unknown = self._listed[match_rows(self._listed, known) < 0]
-            return Found.in_round(answers.question, unknown)
+            return answers.found(unknown)
         (likely,) = np.nonzero(findable > public_list.CREDIBLE)
         return answers.counted(self._sampled_list[likely], votes[likely])
 

@@ -13,8 +13,8 @@ from fedhh.clients.drawn import DrawnClients
 from fedhh.experiments.run import contributors as module
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.run import simulate
-from fedhh.found import Found
-from fedhh.protocol import Discoveries
+from fedhh.protocol import Answers, Discoveries
+from fedhh.questions.question import Aggregate
 from fedhh.questions.reports import VoteQuestion
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.testing import LETTERS, small_population
@@ -54,7 +54,8 @@ def asked(words: list[str], *, max_items: int, sampler: str = "random") -> VoteQ
 
 def found(question: VoteQuestion, words: list[str]) -> Discoveries:
     codes = question.alphabet.encode(words, width=question.names.finished.shape[1])
-    return Found.in_round(question, codes).discoveries(question.alphabet)
+    answers = Answers(planned=None, question=question, aggregate=Aggregate.empty(0))
+    return answers.found(codes).discoveries(question.alphabet)
 
 
 def counted(population, question: VoteQuestion, words: list[str], **more) -> dict[str, float]:
