@@ -21,6 +21,7 @@ from fedhh.server.bitstogram import Bitstogram as Bitstogram
 from fedhh.server.blender import Blender as Blender
 from fedhh.server.ldp_triehh import LdpTrieHH as LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner as LdpMiner
+from fedhh.server.opt_prefix_tree import OptPrefixTree as OptPrefixTree
 from fedhh.server.pem import Pem as Pem
 from fedhh.server.rappor import Rappor as Rappor
 from fedhh.server.rappor_unknown import RapporUnknown as RapporUnknown

@@ -14,6 +14,7 @@ from fedhh.validation import InputError, did_you_mean
 PROTOCOLS: Mapping[str, str] = {
     "ldp-triehh": "fedhh.server.ldp_triehh:LdpTrieHH",
     "adaptive-triehh": "fedhh.server.adaptive.adaptive_triehh:AdaptiveTrieHH",
+    "opt-prefix-tree": "fedhh.server.opt_prefix_tree:OptPrefixTree",
     "sfp": "fedhh.server.sfp:Sfp",
     "pem": "fedhh.server.pem:Pem",
     "treehist": "fedhh.server.treehist:TreeHist",

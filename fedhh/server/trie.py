@@ -305,12 +305,18 @@ class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
 
     def initial(self) -> tuple[PrefixTrie, Codes]:
         trie, finished = super().initial()
+        return self.freely_extended(trie, finished) if self.skip_free_layers else (trie, finished)
+
+    def freely_extended(self, trie: PrefixTrie, finished: Codes) -> tuple[PrefixTrie, Codes]:
+        """Return prefixes with all their extensions, while a layer would keep each, and words.
+
+        Args:
+            trie: The prefixes.
+            finished: ``(w, depth + 1) uint16``: words that wait to be voted on; those are returned,
+                and those that end on the way.
+        """
         size = trie.alphabet_size
-        while (
-            self.skip_free_layers
-            and trie.length < self.depth
-            and trie.width * size + len(finished) <= self.most_kept
-        ):
+        while trie.length < self.depth and trie.width * size + len(finished) <= self.most_kept:
             candidates = np.arange(trie.width * size)
             words = trie.spell(candidates[candidates % size == END])
             padding = np.zeros((len(words), self.depth + 1 - words.shape[1]), dtype=np.uint16)

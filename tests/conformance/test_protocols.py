@@ -5,6 +5,7 @@ from fedhh.server.bitstogram import Bitstogram
 from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
+from fedhh.server.opt_prefix_tree import OptPrefixTree
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -75,6 +76,12 @@ PROTOCOLS = {
     "adaptive-triehh": AdaptiveTrieHH(**TRIE, local_epsilon=6.0, max_items=2),
     "adaptive-triehh-auto": AdaptiveTrieHH(
         alphabet=LETTERS, depth=5, local_epsilon=6.0, front_loaded=False, validation_share=0.3
+    ),
+    "opt-prefix-tree": OptPrefixTree(
+        alphabet=LETTERS, depth=5, eta_max=60, rounds=3, passes=2, local_epsilon=12.0
+    ),
+    "opt-prefix-tree-validation": OptPrefixTree(
+        **TRIE, **VALIDATION, max_items=2, local_epsilon=12.0, participation="one-round"
     ),
     "sfp": Sfp(**SFP, clients_per_layer=1_500),
     "sfp-validation": Sfp(**SFP, **VALIDATION),

@@ -69,6 +69,7 @@ PROTOCOLS: Mapping[str, tuple[str, ...]] = {
     "#66A61E": ("ldpminer", "LDPMiner"),
     "#2F6B9A": ("svim", "SVIM"),
     "#B15928": ("svsm", "SVSM"),
+    "#1B7F5C": ("opt-prefix-tree", "OptPrefixTree"),
 }
 """The color of each protocol in all figures and pages, and the names that labels give it."""
 

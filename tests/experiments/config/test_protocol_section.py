@@ -22,6 +22,7 @@ from fedhh.server.blender import Blender
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.ldpminer import LdpMiner
 from fedhh.server.local_discovery import CohortProtocol
+from fedhh.server.opt_prefix_tree import OptPrefixTree
 from fedhh.server.pem import Pem
 from fedhh.server.rappor import Rappor
 from fedhh.server.rappor_unknown import RapporUnknown
@@ -44,6 +45,7 @@ from tests.thinned import thinned
 CLASSES = {
     "ldp-triehh": LdpTrieHH, "adaptive-triehh": AdaptiveTrieHH, "sfp": Sfp, "pem": Pem,
     "triehh": TrieHH, "treehist": TreeHist, "bitstogram": Bitstogram,
+    "opt-prefix-tree": OptPrefixTree,
     "blender": Blender, "rappor-unknown": RapporUnknown,
     "secagg-triehh": SecAggTrieHH, "two-servers": TwoServers,
     "ldpminer": LdpMiner, "rappor": Rappor, "svim": Svim, "svsm": Svsm,
