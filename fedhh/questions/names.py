@@ -159,15 +159,19 @@ class StringNames(Names):
         alphabet: Alphabet,
         *,
         length: int,
-        longest_word: int,
         seed: int,
+        longest_word: int | None = None,
         excluded: Codes | None = None,
     ) -> StringNames:
-        """Return names whose keys are drawn by a seed, where strings are too long for numbers."""
+        """Return names whose keys are drawn by a seed, where strings are too long for numbers.
+
+        Words longer than the strings take no part unless ``longest_word`` is given.
+        """
         from fedhh.hashing import StringKeys
 
         keys = StringKeys.draw(alphabet_size=alphabet.size, length=length, seed=seed)
-        return cls(keys=keys, length=length, longest_word=longest_word, excluded=excluded)
+        longest = length if longest_word is None else longest_word
+        return cls(keys=keys, length=length, longest_word=longest, excluded=excluded)
 
     @property
     def num_keys(self) -> int:

@@ -24,7 +24,6 @@ from fedhh.questions.question import (
     Tally,
     merge_messages,
 )
-from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
 
@@ -240,32 +239,3 @@ class _Spelled:
 
 WordVoteQuestion = Question[TrieNames, OneTyped, PlainVotes]
 WordsQuestion = Question[StringNames, SampleB, PlainWords]
-
-
-def words_question(
-    alphabet: Alphabet,
-    *,
-    length: int,
-    seed: int,
-    sampler: str,
-    excluded: Codes | None = None,
-    **channel: Any,
-) -> WordsQuestion:
-    """Return the question for plain words.
-
-    Args:
-        alphabet: Their symbols.
-        length: Symbols of the longest.
-        seed: Of the names of words; whoever reads it knows no noise.
-        sampler: How a client with more than B words chooses.
-        excluded: Words that clients leave out, see `StringNames`.
-        channel: See `PlainWords`.
-    """
-    names = StringNames.draw(
-        alphabet, length=length, longest_word=length, seed=seed, excluded=excluded
-    )
-    return Question(
-        names=names,
-        choice=SampleB(sampler=sampler),
-        channel=PlainWords(num_keys=names.num_keys, **channel),
-    )

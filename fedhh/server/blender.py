@@ -18,7 +18,8 @@ from fedhh.accounting.opt_in import OptInBlend, head_list_threshold, laplace_sca
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.plain import WordsQuestion, words_question
+from fedhh.questions.names import StringNames
+from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.reports import VoteQuestion
 from fedhh.random import Stream, generator
 from fedhh.server.blending import Floats, Shares, client_shares, opt_in_shares, with_floor
@@ -211,7 +212,8 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
     def records(self) -> WordsQuestion:
         """Return the question for plain words."""
         (seed,) = self.seeds(1)
-        return words_question(self.symbols, length=self.length, seed=seed, sampler=self.sampler)
+        names = StringNames.draw(self.symbols, length=self.length, seed=seed)
+        return self.asking(names, PlainWords(num_keys=names.num_keys))
 
     @property
     def _randomizer(self) -> OracleSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, Self
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,16 @@ from annotated_types import Ge, Gt, Le, Lt
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import DiscoveryProtocol, QuestionType, State
+from fedhh.questions.channel import Channel
+from fedhh.questions.choice import SampleB
+from fedhh.questions.names import Names
+from fedhh.questions.question import Question
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
+
+NamesType = TypeVar("NamesType", bound=Names)
+ChannelType = TypeVar("ChannelType", bound=Channel)
 
 Delta = Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")]
 """Of a central guarantee."""
@@ -119,6 +126,12 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
                 f"{self.num_cohorts} layers that ask fresh ones; ask for fewer passes or layers."
             )
         return {"clients_per_layer": size}
+
+    def asking(
+        self, names: NamesType, channel: ChannelType
+    ) -> Question[NamesType, SampleB, ChannelType]:
+        """Return the question for up to B of a client's values, which the sampler chooses."""
+        return Question(names=names, choice=SampleB(sampler=self.sampler), channel=channel)
 
     def seeds(self, number: int) -> list[int]:
         """Return so many public seeds, which do not tell the one that they are drawn from.

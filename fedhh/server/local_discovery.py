@@ -20,9 +20,7 @@ from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.protocol import QuestionType, State
-from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, VoteQuestion
 from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
@@ -229,11 +227,8 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
             names: The candidates.
             oracle: The randomizer.
         """
-        return Question(
-            names=names,
-            choice=SampleB(sampler=self.sampler),
-            channel=Reports.on(names, oracle, votes_per_client=self.votes_per_client),
-        )
+        channel = Reports.on(names, oracle, votes_per_client=self.votes_per_client)
+        return self.asking(names, channel)
 
     def unknown_of(self, found: Found) -> Found:
         # Devices keep known words, so nobody holds one.

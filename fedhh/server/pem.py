@@ -16,9 +16,7 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
-from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports, StringQuestion
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
@@ -182,12 +180,6 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
             longest_word=self.length,
             seed=naming,
         )
-        return Question(
-            names=names,
-            choice=SampleB(sampler=self.sampler),
-            channel=Reports(
-                oracle=OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params),
-                num_values=names.num_keys,
-                lists_values=False,
-            ),
-        )
+        spec = OracleSpec(name=oracle, epsilon=self.local_epsilon, params=params)
+        channel = Reports(oracle=spec, num_values=names.num_keys, lists_values=False)
+        return self.asking(names, channel)

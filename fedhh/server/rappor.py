@@ -16,9 +16,7 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.blooms import BloomQuestion, Blooms
-from fedhh.questions.choice import SampleB
 from fedhh.questions.names import StringNames
-from fedhh.questions.question import Question
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
@@ -103,18 +101,15 @@ class Rappor(
 
     def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuestion:
         naming, hashing = self.seeds(2)
-        length = self.longest_word
         filters = BloomFilters(
             num_bits=self.bloom_bits,
             num_hashes=self.bloom_hashes,
             num_cohorts=self.bloom_cohorts,
             hash_seed=hashing,
         )
-        return Question(
-            names=StringNames.draw(self.symbols, length=length, longest_word=length, seed=naming),
-            choice=SampleB(sampler=self.sampler),
-            channel=Blooms(reports=BloomReports(filters=filters, response=self.response)),
-        )
+        names = StringNames.draw(self.symbols, length=self.longest_word, seed=naming)
+        reports = BloomReports(filters=filters, response=self.response)
+        return self.asking(names, Blooms(reports=reports))
 
     def hear(self, run: RunState[float], answers: Answers[BloomQuestion]) -> Heard[float]:
         question = answers.question

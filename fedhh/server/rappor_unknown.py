@@ -17,8 +17,6 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.blooms import NgramQuestion, Ngrams
-from fedhh.questions.choice import SampleB
-from fedhh.questions.question import Question
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.ngram_association import (
@@ -251,11 +249,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
             words=self._reports(self.bloom_bits, self.bloom_hashes, self.bloom_cohorts, seed=words),
             ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
         )
-        return Question(
-            names=channel.names,
-            choice=SampleB(sampler=self.sampler),
-            channel=channel,
-        )
+        return self.asking(channel.names, channel)
 
     def _reports(self, bits: int, hashes: int, cohorts: int, *, seed: int) -> BloomReports:
         return BloomReports(

@@ -19,9 +19,7 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.choice import SampleB
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import Question
 from fedhh.questions.records import Parts, RecordQuestion, Records
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
@@ -161,11 +159,7 @@ class RecordProtocol(
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
         channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)
-        return Question(
-            names=channel.names,
-            choice=SampleB(sampler=self.sampler),
-            channel=channel,
-        )
+        return self.asking(channel.names, channel)
 
 
 def report_oracle(

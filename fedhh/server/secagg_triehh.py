@@ -20,9 +20,7 @@ from fedhh.accounting.noisy_sums import (
     least_modulus,
 )
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import Question
 from fedhh.questions.sums import SecureSumQuestion, SecureVotes
 from fedhh.server.summed_trie import Modulus, SummedTrie
 from fedhh.server.trie import TrieState
@@ -136,16 +134,13 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
         return {}
 
     def question(self, names: TrieNames) -> SecureSumQuestion:
-        return Question(
-            names=names,
-            choice=SampleB(sampler=self.sampler),
-            channel=SecureVotes(
-                num_candidates=names.num_candidates,
-                noise=self.summed_noise,
-                modulus=decided(self.modulus, "modulus"),
-                dropout=self.dropout,
-            ),
+        channel = SecureVotes(
+            num_candidates=names.num_candidates,
+            noise=self.summed_noise,
+            modulus=decided(self.modulus, "modulus"),
+            dropout=self.dropout,
         )
+        return self.asking(names, channel)
 
     def hear(
         self, run: RunState[TrieState], answers: Answers[SecureSumQuestion]

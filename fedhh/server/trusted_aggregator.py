@@ -18,7 +18,8 @@ from annotated_types import Ge, Le
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.plain import WordsQuestion, words_question
+from fedhh.questions.names import StringNames
+from fedhh.questions.plain import PlainWords, WordsQuestion
 from fedhh.questions.question import Messages
 from fedhh.random import Stream, generator
 from fedhh.server.cohorts import Central, Contributing, Seed
@@ -110,12 +111,16 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
     def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion | None:
         return self.words_question()
 
-    def words_question(self, **more: Any) -> WordsQuestion:
-        """Return the question for plain words, see `fedhh.questions.plain.words_question`."""
+    def words_question(self, *, excluded: Codes | None = None, **channel: Any) -> WordsQuestion:
+        """Return the question for plain words.
+
+        Args:
+            excluded: Words that clients leave out, see `StringNames`.
+            channel: See `PlainWords`.
+        """
         (seed,) = self.seeds(1)
-        return words_question(
-            self.symbols, length=self.length, seed=seed, sampler=self.sampler, **more
-        )
+        names = StringNames.draw(self.symbols, length=self.length, seed=seed, excluded=excluded)
+        return self.asking(names, PlainWords(num_keys=names.num_keys, **channel))
 
     def words_of(self, answers: Answers[WordsQuestion]) -> tuple[Codes, Messages]:
         """Return the distinct words that clients sent, with the rows that are about each.

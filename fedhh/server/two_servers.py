@@ -63,11 +63,8 @@ class TwoServers(SummedTrie[OpenedQuestion]):
 
     def question(self, names: TrieNames) -> OpenedQuestion:
         if not self.uploads_once:
-            return Question(
-                names=names,
-                choice=SampleB(sampler=self.sampler),
-                channel=OpenedVotes(num_candidates=names.num_candidates, noise=self.summed_noise),
-            )
+            channel = OpenedVotes(num_candidates=names.num_candidates, noise=self.summed_noise)
+            return self.asking(names, channel)
         return Question(
             names=UploadNames(**vars(names)),
             choice=SampleB(sampler=self.sampler, layer=_BEFORE_ALL),

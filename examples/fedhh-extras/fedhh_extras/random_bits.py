@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedhh.questions import Channel, Noise, PureVotes, Question, SampleB, Sent
+from fedhh.questions import Channel, Noise, PureVotes, Sent
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.trie import EtaTrie
 
@@ -53,5 +53,4 @@ class BitTrieHH(LocalProtocol, EtaTrie):
 
     def question(self, names):
         """Return the question about a layer's candidates."""
-        channel = RandomBits(size=names.num_candidates, epsilon=self.local_epsilon)
-        return Question(names=names, choice=SampleB(sampler=self.sampler), channel=channel)
+        return self.asking(names, RandomBits(size=names.num_candidates, epsilon=self.local_epsilon))

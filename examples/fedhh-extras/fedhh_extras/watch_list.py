@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedhh import Heard
-from fedhh.questions import OracleSpec, Question, Reports, SampleB, StringNames
+from fedhh.questions import OracleSpec, Reports, StringNames
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.local_discovery import LocalProtocol
 
@@ -39,12 +39,12 @@ class WatchList(ClosedDomain, LocalProtocol):
 
     def ask(self, planned, run):
         """Return the question: strings by their keys, and one report of a sketch for each."""
-        length, (naming, hashing) = self.longest_word, self.seeds(2)
-        names = StringNames.draw(self.symbols, length=length, longest_word=length, seed=naming)
+        naming, hashing = self.seeds(2)
+        names = StringNames.draw(self.symbols, length=self.longest_word, seed=naming)
         params = {"num_hashes": 64, "num_cells": 1024, "hash_seed": hashing}
         oracle = OracleSpec(name="hashtogram", epsilon=self.local_epsilon, params=params)
         channel = Reports(oracle=oracle, num_values=names.num_keys, lists_values=False)
-        return Question(names=names, choice=SampleB(sampler=self.sampler), channel=channel)
+        return self.asking(names, channel)
 
     def hear(self, run, answers):
         """Return the words of the list that stand out of the noise."""
