@@ -125,9 +125,12 @@ class PlainWords(Channel):
         """Return the numbers of a row of the messages."""
         return names.length + 1 + self.by_size
 
-    def table(self, question: AnyQuestion, known: Known) -> _Spelled:
+    def table(self, question: AnyQuestion, known: Known) -> tuple[Values, Codes]:
+        """Return the words' keys, ascending, and how each is spelled."""
         assert known.codes is not None
-        return _Spelled(known.codes, known.values)
+        usable = np.flatnonzero(known.values >= 0)
+        keys, first = np.unique(known.values[usable], return_index=True)
+        return keys, known.codes[usable[first]]
 
     def add(
         self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
@@ -147,7 +150,8 @@ class PlainWords(Channel):
         rows[:, -1] = counts
         if self.by_size:
             kinds, rows[:, -2] = np.divmod(kinds, most + 1)
-        table.fill(words[kinds], rows[:, : question.names.length])
+        known, codes = table
+        rows[:, : question.names.length] = codes[np.searchsorted(known, words[kinds])]
         return Sent.of(said, len(keys), rows)
 
     def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
@@ -219,22 +223,6 @@ class PlainWords(Channel):
         if self.by_size:
             messages[:, -2] = attack.each
         return attack.sent(messages=messages)
-
-
-class _Spelled:
-    """Strings, found by their keys."""
-
-    def __init__(self, codes: Codes, keys: Values) -> None:
-        usable = np.flatnonzero(keys >= 0)
-        self._keys, first = np.unique(keys[usable], return_index=True)
-        self._codes = codes[usable[first]]
-
-    def fill(self, keys: Values, out: Values) -> None:
-        """Write the codes of those keys that are known to the rows of ``out``."""
-        if len(self._keys):
-            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            known = self._keys[places] == keys
-            out[known] = self._codes[places[known]]
 
 
 WordVoteQuestion = Question[TrieNames, OneTyped, PlainVotes]
