@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedhh.accounting.guarantees import UNITS
+from fedhh.accounting.terms import PrivacyTerms
 from fedhh.experiments.config.load import change_config, load_config, parse_config
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.directory import resumed_config, runs_in
@@ -39,7 +40,8 @@ def test_the_settled_run_has_the_guarantee_that_was_asked_for(unit: str):
     settled, protocol = check_config(config, small_population(4_000))
     assert settled.privacy.central_target is None
     assert protocol.local_epsilon == settled.privacy.local_epsilon
-    central = protocol.plan.central_epsilon(unit, num_clients=4_000, delta=settled.privacy.delta)
+    terms = PrivacyTerms(num_clients=4_000, delta=settled.privacy.delta)
+    central = protocol.plan.central_epsilon(unit, terms)
     assert 3 * (1 - 2e-3) <= central <= 3
     # What has its epsilons is not asked again.
     assert check_config(settled, small_population(4_000)) == (settled, protocol)
