@@ -270,7 +270,7 @@ class _Shuffled:
             num_reports=None if self.plan.padded else self.reports,
             uses=self.uses,
             precision=self.terms.precision,
-            by_groups=self.terms.by_groups,
+            one_way=self.terms.one_way,
         )
         return [self._stated(each, bounds[0]) for each in found]
 

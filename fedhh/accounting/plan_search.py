@@ -104,7 +104,7 @@ def local_epsilon_of_plan(
     search, slope = search_with(terms), 1.0
     if unit == "user" or plan.most_rounds_per_client > 1:
         # What is composed coarsely takes a tenth of the time, and rises alike.
-        coarse = replace(terms, precision=COARSE, by_groups=True)
+        coarse = replace(terms, precision=COARSE, one_way=True)
         rough = search_with(coarse, above=_ROUGHLY, tolerance=_ROUGHLY)
         start = rough.between(low, high, start=start, steps=_ROUGH_STEPS) or start
         slope = rough.slope
@@ -115,9 +115,9 @@ def local_epsilon_of_plan(
             # Nothing is amplified there.
             start = epsilon / least_private
         elif unit == "user":
-            groups = search_with(replace(terms, by_groups=True))
-            start = groups.between(low, high, start=start, slope=slope, steps=_ROUGH_STEPS) or start
-            slope = groups.slope
+            quick = search_with(replace(terms, one_way=True))
+            start = quick.between(low, high, start=start, slope=slope, steps=_ROUGH_STEPS) or start
+            slope = quick.slope
     found = search.between(low, high, start=start, slope=slope)
     if found is None:
         too_much = search.central_at(low) > epsilon

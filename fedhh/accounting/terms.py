@@ -28,8 +28,8 @@ class PrivacyTerms:
         collusion: Clients who tell the reader what they sent; central guarantees are then for the
             others, and their delta is ``delta`` and `Collusion.added_delta`.
         precision: Of what is composed from local reports.
-        by_groups: Whether local reports of a user are looked at as groups alone, for a search: what
-            composition over slots gives is hardly ever far below, and takes as long again.
+        one_way: Whether local reports of a user are looked at in one way alone, for a search: see
+            `fedhh.accounting.user_level.user_guarantees`.
 
     Raises:
         InputError: A value is out of range.
@@ -40,7 +40,7 @@ class PrivacyTerms:
     alpha: float = 0.95
     collusion: Collusion | None = None
     precision: Precision = QUICK
-    by_groups: bool = False
+    one_way: bool = False
 
     def __post_init__(self) -> None:
         require_inside(0, 1, alpha=self.alpha)
