@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled, subroutine
+from fedhh.kernels.cache import compiled
 from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import mix, next_below
 from fedhh.random import GOLDEN
@@ -61,102 +59,41 @@ def choose_contributions(
     num_clients = len(clients)
     chosen = np.full((num_clients, max_items), -1, dtype=np.int64)
     sizes = np.zeros(num_clients, dtype=np.int64)
-    rule = (word_values, live, max_items, greedy, tie_key)
-    work = _room(offsets)
-    for i in range(num_clients):
-        here = slice(offsets[i], offsets[i + 1])
-        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
-        for j in range(size):
-            chosen[i, j] = work[0][j]
-        sizes[i] = size
-    return chosen, sizes
-
-
-@compiled
-def count_contributions(
-    clients: _Ids,
-    offsets: _Ids,
-    word_ids: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
-    word_values: _Ids,
-    live: _Bits,
-    max_items: int,
-    greedy: bool,
-    tie_key: np.uint64,
-    state: _Words,
-    tally: _Ids,
-) -> tuple[int, int]:
-    """Add one to the count of each value that `choose_contributions` would return.
-
-    The first arguments are those of `choose_contributions`; the tally is ``(s,) int64``, changed in
-    place, and all values are below s. Returned are the numbers of contributions, and of clients
-    that have any.
-    """
-    rule = (word_values, live, max_items, greedy, tie_key)
-    work = _room(offsets)
-    contributions, clients_with_items = 0, 0
-    for i in range(len(clients)):
-        here = slice(offsets[i], offsets[i + 1])
-        size = _choose(clients[i], word_ids[here], counts[here], rule, state, work)
-        for j in range(size):
-            tally[work[0][j]] += 1
-        contributions += size
-        clients_with_items += int(size > 0)
-    return contributions, clients_with_items
-
-
-@subroutine
-def _room(offsets: _Ids) -> Any:
-    """Return arrays for values, their totals and hashes, and slots, for the longest client."""
     longest = 0
-    for i in range(len(offsets) - 1):
+    for i in range(num_clients):
         longest = max(longest, offsets[i + 1] - offsets[i])
-    return (
-        np.empty(longest, dtype=np.int64),
-        np.empty(longest, dtype=np.int64),
-        np.empty(longest, dtype=np.uint64),
-        np.empty(slot_count(longest), dtype=np.int32),
-    )
-
-
-@subroutine
-def _choose(
-    client: int,
-    word_ids: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
-    rule: Any,
-    state: _Words,
-    work: Any,
-) -> Any:
-    """Put one client's contributions first in ``work[0]``, and return how many they are."""
-    word_values, live, max_items, greedy, tie_key = rule
-    values, totals, hashes, slots = work
-    # Past the first layers few words have a value, which is hard to guess: so all are written down,
-    # and those without are written over. Their bits stay in the cache, unlike their values.
-    found = _0
-    for row in range(len(word_ids)):
-        word = np.uint64(word_ids[row])
-        values[found] = np.int64(word)
-        totals[found] = counts[row]
-        found += np.uint64(live[word >> _3] >> (word & _7)) & _1
-    for j in range(found):
-        values[j] = word_values[np.uint64(values[j])]
-    size = _merge_equal(values, totals, np.int64(found), slots)
-    if size <= max_items:
-        return size
-    if greedy:
-        # The hash of client and value alone decides a tie: adding or removing another item
-        # of the client then changes at most one contribution, which item-level privacy
-        # rests on.
-        client_key = mix(tie_key ^ np.uint64(client))
-        for j in range(size):
-            hashes[j] = mix(client_key ^ np.uint64(values[j]))
-        _move_largest_to_front(values, totals, hashes, size, max_items)
-    else:
-        for j in range(max_items):
-            other = j + np.int64(next_below(state, np.uint64(size - j)))
-            values[j], values[other] = values[other], values[j]
-    return max_items
+    values = np.empty(longest, dtype=np.int64)
+    totals = np.empty(longest, dtype=np.int64)
+    hashes = np.empty(longest, dtype=np.uint64)
+    slots = np.empty(slot_count(longest), dtype=np.int32)
+    for i in range(num_clients):
+        # Past the first layers few words have a value, which is hard to guess: so all are written
+        # down, and those without are written over. Their bits stay in the cache, unlike values.
+        found = _0
+        for row in range(offsets[i], offsets[i + 1]):
+            word = np.uint64(word_ids[row])
+            values[found] = np.int64(word)
+            totals[found] = counts[row]
+            found += np.uint64(live[word >> _3] >> (word & _7)) & _1
+        for j in range(found):
+            values[j] = word_values[np.uint64(values[j])]
+        size = _merge_equal(values, totals, np.int64(found), slots)
+        if size > max_items and greedy:
+            # The hash of client and value alone decides a tie: adding or removing another item
+            # of the client then changes at most one contribution, which item-level privacy
+            # rests on.
+            client_key = mix(tie_key ^ np.uint64(clients[i]))
+            for j in range(size):
+                hashes[j] = mix(client_key ^ np.uint64(values[j]))
+            _move_largest_to_front(values, totals, hashes, size, max_items)
+        elif size > max_items:
+            for j in range(max_items):
+                other = j + np.int64(next_below(state, np.uint64(size - j)))
+                values[j], values[other] = values[other], values[j]
+        sizes[i] = min(size, max_items)
+        for j in range(sizes[i]):
+            chosen[i, j] = values[j]
+    return chosen, sizes
 
 
 @compiled

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedhh.oracles.base import require_in_domain
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import ItemSets, Names
@@ -101,9 +102,13 @@ class Choice(ABC):
 
     def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent:
         """Add how often each value is said to ``tally``, and return what that is in all."""
+        # Compiled code loads with clients, and with no server that only asks.
+        from fedhh.kernels.subset_tally import count_into
+
         said = self.say(question, held, coins)
         values = said.contributions(pad=False)
-        tally += np.bincount(values, minlength=len(tally))
+        require_in_domain(values, len(tally))
+        count_into(values, tally)
         return Sent.of(said, len(values))
 
     def num_reports(self, question: AnyQuestion) -> int:
@@ -132,28 +137,16 @@ class SampleB(Choice):
     layer: int | None = None
 
     def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
-        # Compiled code loads with clients, and with no server that only asks.
         from fedhh.kernels.sampling import choose_contributions
 
         values, sizes = choose_contributions(*self._choices(question, held, coins))
         return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent:
-        from fedhh.kernels.sampling import count_contributions
-
-        number, holders = count_contributions(*self._choices(question, held, coins), tally)
-        return Sent(
-            num_clients=len(held.rows.clients),
-            num_reports=int(number),
-            num_dummies=0,
-            num_clients_with_items=int(holders),
-        )
-
     def _choices(self, question: AnyQuestion, held: Held, coins: Coins) -> tuple[Any, ...]:
         """Return how clients sample at most B of their values, as the kernels take it.
 
         `fedhh.kernels.sampling.choose_contributions` returns the values, ``(n, B) int64``, -1 where
-        a client has fewer, and ``(n,) int64``, how many it has; `count_contributions` counts them.
+        a client has fewer, and ``(n,) int64``, how many it has.
         """
         coins = coins.at(self.layer)
         rows, known = held.rows, held.known

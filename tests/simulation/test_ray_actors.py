@@ -13,7 +13,7 @@ import pytest
 
 from fedhh.clients.warm_up import warm_up
 from fedhh.clients.worker import ClientWorker
-from fedhh.kernels import sampling
+from fedhh.kernels import sampling, subset_tally
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
@@ -80,14 +80,14 @@ def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_o
 
 def test_a_warm_up_loads_the_kernels_of_real_answers(monkeypatch):
     seen: set[tuple[object, ...]] = set()
-    for name in ("choose_contributions", "count_contributions"):
-        kernel = getattr(sampling, name)
+    for module, name in ((sampling, "choose_contributions"), (subset_tally, "count_into")):
+        kernel = getattr(module, name)
 
         def spy(*arguments, name=name, kernel=kernel):
             seen.add((name, *map(kernel.typeof_pyval, arguments)))
             return kernel(*arguments)
 
-        monkeypatch.setattr(sampling, name, spy)
+        monkeypatch.setattr(module, name, spy)
     warm_up()
     warmed_up = set(seen)
     assert len(warmed_up) == 2

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
-from fedhh.kernels.sampling import choose_contributions, count_contributions
+from fedhh.kernels.sampling import choose_contributions
 from fedhh.oracles import OracleSpec
 from fedhh.questions.clients import Known
 from fedhh.questions.cohort import Cohort
@@ -22,7 +22,6 @@ from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 from tests import questions_of_each_kind as ask
 from tests.asked_clients import Recording, answered
-from tests.every import every
 from tests.reference import END, client_prefixes
 from tests.zipf_words import final_state
 
@@ -158,27 +157,6 @@ def test_equal_values_are_merged_and_stay_in_the_order_of_their_words(held):
     expected = list(dict.fromkeys(v for v in values.tolist() if v >= 0))
     assert chosen[0, : sizes[0]].tolist() == expected
     assert (chosen[0, sizes[0] :] == -1).all()
-
-
-@every("greedy", [False, True])
-def test_counting_contributions_counts_those_that_are_chosen(greedy):
-    rng = np.random.default_rng(9)
-    values = rng.integers(-1, 30, size=64)
-    sizes = np.r_[0, rng.integers(0, 40, size=50), 0]
-    word_ids = np.concatenate([rng.permutation(64)[:size] for size in sizes]).astype(np.int32)
-    arguments = (
-        np.arange(len(sizes)), np.r_[0, np.cumsum(sizes)], word_ids,
-        rng.integers(1, 4, size=len(word_ids)).astype(np.int32), *with_bits(values),
-        5, greedy, np.uint64(3),
-    )  # fmt: skip
-    state = kernel_state(rng)
-    chosen, held = choose_contributions(*arguments, state.copy())
-    tally = np.full(31, 7, dtype=np.int64)
-    counted = count_contributions(*arguments, state.copy(), tally)
-    expected = np.bincount(chosen[chosen >= 0], minlength=31)
-    assert np.array_equal(tally - 7, expected)
-    assert counted == (expected.sum(), np.count_nonzero(held))
-    assert 0 < counted[1] < len(sizes)
 
 
 @pytest.mark.parametrize(("held", "take"), [(61, 60), (200, 60), (200, 1), (2_000, 30)])
