@@ -43,11 +43,13 @@ def draw(out: Path) -> list[Path]:
 @styled
 def _best_items(tables: dict[str, pd.DataFrame], clients: dict[str, int], path: Path) -> Path:
     """Draw, for each protocol and size, the B of the largest mean coverage, by epsilon."""
-    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
+    figure = Figure(figsize=(9.6, 3.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2, sharey=True), FOLDERS, strict=True):
         means = tables[name].groupby(["protocol", _EPSILON, _ITEMS])["coverage"].mean()
-        protocols = list(tables[name]["protocol"].unique())
+        protocols = list(tables[FOLDERS[0]]["protocol"].unique())
         for number, protocol in enumerate(protocols):
+            if protocol not in means:
+                continue
             grid = means[protocol].unstack(_ITEMS)
             best = grid.idxmax(axis=1)
             # Apart where protocols have the same best B.
@@ -59,7 +61,7 @@ def _best_items(tables: dict[str, pd.DataFrame], clients: dict[str, int], path: 
         axes.minorticks_off()
         axes.set_xlabel("central epsilon of a user")
     figure.axes[0].set_ylabel("best B")
-    figure.axes[1].legend(fontsize=8)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right", fontsize=8)
     figure.savefig(path, dpi=DPI, metadata={"Software": None})
     return path
 
