@@ -6,7 +6,7 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -14,7 +14,8 @@ from annotated_types import Gt, Lt
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import Answers, Heard, RunState, State
+from fedhh.questions.names import ItemSets
 from fedhh.questions.reports import MemberQuestion, SetQuestion
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import (
@@ -50,7 +51,44 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SetProtocol[SvimState, SetQuestion]):
+class SampledSets(SetProtocol[State, SetQuestion], Generic[State]):
+    """A discovery in groups, of which some say how many candidates they hold, and others one.
+
+    Attributes:
+        candidate_share: Share of the clients in the first group.
+        size_share: Share of the clients in the second.
+        oracle: "olh" (the paper's) or "oue", which has the same variance, reports of a bit for each
+            candidate, and a tally that can be drawn at once; "auto" is "olh" unless candidates
+            times reports are too many to compare each with each.
+    """
+
+    candidate_share: Share = 0.4
+    size_share: Share = 0.1
+    oracle: Literal["auto", "olh", "oue"] = AUTO
+
+    @property
+    def oracle_spec(self) -> OracleSpec:
+        """The randomizer of many candidates."""
+        name = "olh" if self.oracle == AUTO else self.oracle
+        return OracleSpec(name=name, epsilon=self.local_epsilon)
+
+    def sample_question(self, names: ItemSets, sizes: Floats) -> MemberQuestion:
+        """Return the question for one member of a client's set, which is padded to L.
+
+        Args:
+            names: The candidates.
+            sizes: `set_sizes` of other clients, which L and the oracle follow from; before they
+                are known, L is 1.
+        """
+        oracle, length = self.oracle_spec, padded_size(sizes)
+        if len(sizes):
+            many = names.num_candidates, length, self.local_epsilon
+            oracle = replace(oracle, name=oracle_of_sample(*many, oracle.name))
+        return self.member_question(names, oracle, padded_size=length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Svim(SampledSets[SvimState]):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -62,21 +100,10 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
 
     ``local_epsilon`` is the privacy of a client, whatever it holds. ``clients_per_layer`` is the
     mean size of the three groups.
-
-    Attributes:
-        candidate_share: Share of the clients in the first group.
-        size_share: Share of the clients in the second.
-        oracle: "olh" (the paper's) or "oue", which has the same variance, reports of a bit for each
-            candidate, and a tally that can be drawn at once; "auto" is "olh" unless candidates
-            times reports are too many to compare each with each.
     """
 
     name: ClassVar[str] = "svim"
     title: ClassVar[str] = "SVIM"
-
-    candidate_share: Share = 0.4
-    size_share: Share = 0.1
-    oracle: Literal["auto", "olh", "oue"] = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +113,8 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
                 f"group, got candidate_share={self.candidate_share} + size_share={self.size_share}."
             )
         # Made once here so that an oracle that cannot have this epsilon is refused.
-        _ = self._sample_question(self.begin()).channel.randomizer
+        start = self.begin()
+        _ = self.sample_question(self.names_of(start.kept), start.sizes).channel.randomizer
 
     @property
     def num_cohorts(self) -> int:
@@ -109,7 +137,7 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
                 self.planned_round(_COUNTS, third, self.num_kept + 1, 2 * self.num_kept),
             ],
             most_words=self.keep,
-            randomizers=(OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon),),
+            randomizers=(self.oracle_spec,),
             is_of_whole_set=True,
         )
 
@@ -124,10 +152,10 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
     def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> SetQuestion:
-        if planned.layer != _SIZES:
-            return self._sample_question(run.own)
-        oracle = OracleSpec(name=self._oracle_name, epsilon=self.local_epsilon)
-        return self.size_question(self.names_of(run.own.kept), oracle)
+        names = self.names_of(run.own.kept)
+        if planned.layer == _SIZES:
+            return self.size_question(names, self.oracle_spec)
+        return self.sample_question(names, run.own.sizes)
 
     def hear(self, run: RunState[SvimState], answers: Answers[SetQuestion]) -> Heard[SvimState]:
         """Return what a group's reports say; of the last group's, the words found.
@@ -141,19 +169,3 @@ class Svim(SetProtocol[SvimState, SetQuestion]):
             return Heard(own=state, decision=answers.decision())
         kept, heard = self.hear_sample(answers, is_last=layer == _COUNTS, sizes=state.sizes)
         return replace(heard, own=replace(state, kept=state.kept[kept]))
-
-    @property
-    def _oracle_name(self) -> str:
-        return "olh" if self.oracle == AUTO else self.oracle
-
-    def _sample_question(self, state: SvimState) -> MemberQuestion:
-        """Return the question for one word of the set, padded to L; to 1 in the first group."""
-        oracle, length = self._oracle_name, 1
-        if len(state.sizes):
-            length = padded_size(state.sizes)
-            oracle = oracle_of_sample(len(state.kept), length, self.local_epsilon, oracle)
-        return self.member_question(
-            self.names_of(state.kept),
-            OracleSpec(name=oracle, epsilon=self.local_epsilon),
-            padded_size=length,
-        )

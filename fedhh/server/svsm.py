@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,14 @@ from annotated_types import Ge, Le
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
-from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.reports import SetQuestion
-from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import (
-    oracle_of_sample,
-    padded_size,
     sample_counts,
     set_sizes,
 )
-from fedhh.server.svim import Share, Svim, SvimState
-from fedhh.settings import AUTO
+from fedhh.server.svim import SampledSets, Share, Svim, SvimState
 
 _LARGEST_SET = 3
 _MOST_SETS = 2_000
@@ -84,7 +79,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SetProtocol[SvsmState, SetQuestion]):
+class Svsm(SampledSets[SvsmState]):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -97,10 +92,9 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
     Attributes:
         keep: k, words and sets in the result.
         single_share: Share of the clients that run SVIM.
-        candidate_share: Share of those in SVIM's first group.
-        size_share: Share of those in SVIM's second group, and of the other clients in the group
-            that says how many sets it holds (the authors' code has 0.2 for that).
-        oracle: As SVIM's.
+        candidate_share: Of those in SVIM, see there.
+        size_share: Likewise; and of the other clients, the share of those that say how many sets
+            they hold (the authors' code has 0.2 for that).
     """
 
     name: ClassVar[str] = "svsm"
@@ -108,9 +102,6 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
 
     keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
     single_share: Share = 0.4
-    candidate_share: Share = 0.4
-    size_share: Share = 0.1
-    oracle: Literal["auto", "olh", "oue"] = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,15 +237,10 @@ class Svsm(SetProtocol[SvsmState, SetQuestion]):
         )
 
     def _set_question(self, state: SvsmState) -> SetQuestion:
-        oracle: str = "olh" if self.oracle == AUTO else self.oracle
         names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
         if not len(state.sizes):
-            spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
-            return self.size_question(names, spec)
-        length = padded_size(state.sizes)
-        oracle = oracle_of_sample(len(state.itemsets), length, self.local_epsilon, oracle)
-        spec = OracleSpec(name=oracle, epsilon=self.local_epsilon)
-        return self.member_question(names, spec, padded_size=length)
+            return self.size_question(names, self.oracle_spec)
+        return self.sample_question(names, state.sizes)
 
 
 def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
