@@ -20,7 +20,7 @@ from fedhh.questions.noise_shares import DiscreteLaplace
 from fedhh.questions.plain import PlainVotes, PlainWords
 from fedhh.questions.question import Question
 from fedhh.questions.records import Records
-from fedhh.questions.reports import Reports, padded_reports
+from fedhh.questions.reports import Reports
 from fedhh.questions.sums import OpenedVotes, SecureVotes, UploadVotes
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -237,14 +237,9 @@ def members(
 ) -> Any:
     """Return a question for one member of a padded set."""
     names = _sets(changes)
-    params = changes.pop("oracle_params", None)
-    channel = padded_reports(
-        names.num_candidates,
-        padded_size=padded_size,
-        epsilon=epsilon,
-        oracle=oracle_name,
-        params=params,
-    )
+    params = changes.pop("oracle_params", {})
+    oracle = OracleSpec(name=oracle_name, epsilon=epsilon, params=params)
+    channel = Reports.padded(names, oracle, padded_size=padded_size)
     choice = PaddedMember(padded_size=padded_size)
     return asked(names=names, choice=choice, channel=channel, **changes)
 

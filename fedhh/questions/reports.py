@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -70,6 +70,30 @@ class Reports(Channel):
             num_values=names.num_candidates + 1,
             nothing=names.nothing,
             votes_per_client=votes_per_client,
+        )
+
+    @classmethod
+    def padded(cls, names: ItemSets, oracle: OracleSpec, *, padded_size: int) -> Reports:
+        """Return the reports of one member of a client's set that is padded to L.
+
+        What is drawn with chance at most 1/L is hidden by that, too (`choice.PaddedMember`).
+        Generalized randomized response may therefore be run with ``ln(L (e**epsilon - 1) + 1)``:
+        any report has probability at least q, that of a value the client does not hold, and at most
+        (p + (L - 1) q) / L, and their ratio is e**epsilon. That needs L dummies: a single one would
+        be drawn with more than chance 1/L. Other randomizers say something about many values at
+        once, and are run with epsilon.
+
+        Args:
+            names: What a client may hold; L dummies follow.
+            oracle: The randomizer, with the epsilon of a report, and so of the client's whole set.
+            padded_size: L.
+        """
+        epsilon = oracle.epsilon
+        run_with = amplified(epsilon, padded_size) if oracle.name == "grr" else epsilon
+        return cls(
+            oracle=replace(oracle, epsilon=run_with),
+            num_values=names.num_candidates + padded_size,
+            epsilon=epsilon,
         )
 
     @cached_property
@@ -300,38 +324,6 @@ def or_random(values: Values, num_values: int, rng: np.random.Generator) -> Valu
     """Return the values, with a uniformly random one for each that says nothing."""
     random = rng.integers(num_values, size=len(values))
     return np.where(values >= 0, values, random)
-
-
-def padded_reports(
-    num_candidates: int,
-    *,
-    padded_size: int,
-    epsilon: float,
-    oracle: str,
-    params: Mapping[str, Any] | None = None,
-) -> Reports:
-    """Return the reports of one member of a client's set that is padded to L.
-
-    What is drawn with chance at most 1/L is hidden by that, too (`choice.PaddedMember`).
-    Generalized randomized response may therefore be run with ``ln(L (e**epsilon - 1) + 1)``: any
-    report has probability at least q, that of a value the client does not hold, and at most
-    (p + (L - 1) q) / L, and their ratio is e**epsilon. That needs L dummies: a single one would be
-    drawn with more than chance 1/L. Other randomizers say something about many values at once, and
-    are run with epsilon.
-
-    Args:
-        num_candidates: Values that a client may hold; L dummies follow.
-        padded_size: L.
-        epsilon: Local privacy of the report, and so of the client's whole set.
-        oracle: The randomizer.
-        params: Its further parameters.
-    """
-    run_with = amplified(epsilon, padded_size) if oracle == "grr" else epsilon
-    return Reports(
-        oracle=OracleSpec(name=oracle, epsilon=run_with, params=dict(params or {})),
-        num_values=num_candidates + padded_size,
-        epsilon=epsilon,
-    )
 
 
 def amplified(epsilon: float, padded_size: int) -> float:

@@ -18,7 +18,7 @@ from fedhh.protocol import Answers, Heard, QuestionType, State
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
-from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion, padded_reports
+from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import sample_counts
 from fedhh.server.post_processed import PostProcessed
@@ -140,13 +140,7 @@ class SetProtocol(
         return Question(
             names=names,
             choice=PaddedMember(padded_size=padded_size),
-            channel=padded_reports(
-                names.num_candidates,
-                padded_size=padded_size,
-                epsilon=oracle.epsilon,
-                oracle=oracle.name,
-                params=oracle.params,
-            ),
+            channel=Reports.padded(names, oracle, padded_size=padded_size),
         )
 
     def hear_sample(
