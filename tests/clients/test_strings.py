@@ -99,7 +99,17 @@ def test_a_rank_has_the_same_string_whatever_is_asked_with_it(strings):
     assert rank_strings(shuffled) == [strings[rank - 1] for rank in shuffled]
 
 
-@pytest.mark.slow("::test_coded_words_are_one_to_one_where_their_length_changes")
+def test_some_changed_words_come_in_the_stated_mix(strings):
+    listed = set(wordfreq.iter_wordlist("en", "large"))
+    changed = [word for word in strings[100_000:NAMED_RANKS:23] if word not in listed]
+    assert len(changed) > 7_000
+    for stated, kind in ((0.05, r"[a-z]+[0-9]{1,4}"), (0.04, r".*([a-z])\1\1.*")):
+        found = np.mean([re.fullmatch(kind, word) is not None for word in changed])
+        # Six deviations, and the few words of other kinds that look so.
+        assert abs(found - stated) < 6 * (stated / len(changed)) ** 0.5 + 0.002
+
+
+@pytest.mark.slow("::test_some_changed_words_come_in_the_stated_mix")
 def test_changed_words_come_in_the_stated_mix(strings):
     listed = set(wordfreq.iter_wordlist("en", "large"))
     known = load_known("scowl70").words
@@ -139,7 +149,7 @@ def test_the_word_list_is_imported_where_it_is_used():
 
 
 @pytest.mark.slow("::test_the_word_list_is_imported_where_it_is_used")
-def test_the_word_list_is_loaded_loaded_only_when_strings_are_made():
+def test_the_word_list_is_loaded_only_when_strings_are_made():
     code = (
         "import sys, fedhh.clients.synthetic as s; s.population_presets();"
         "print('wordfreq' in sys.modules)"

@@ -22,8 +22,10 @@ import fedhh
 pytest.importorskip("ray")
 
 import psutil
+from ray._private import ray_constants
 
 from fedhh.cli.app import app
+from fedhh.simulation.ray import connection
 from fedhh.simulation.ray.connection import check_cluster
 
 pytestmark = pytest.mark.slow(
@@ -183,6 +185,9 @@ def test_what_a_cluster_refuses_is_said_in_one_line(machines, tmp_path, monkeypa
         return str(error.value)
 
     cure = "wants its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, or copy ~/.ray/auth_token"
+    # Ray tries again for two seconds, not for twenty, which are less than a probe has.
+    assert ray_constants.NUM_REDIS_GET_RETRIES == 20 < connection._PROBE_SECONDS
+    monkeypatch.setenv("RAY_NUM_REDIS_GET_RETRIES", "2")
     monkeypatch.setenv("RAY_AUTH_TOKEN", token)
     assert cure in refusal()
     monkeypatch.setenv("RAY_AUTH_MODE", "token")

@@ -152,7 +152,6 @@ def test_a_list_that_clients_hold_is_asked_about_after_the_first_layer(monkeypat
     assert len(words) > 1.1 * len(settled.discoveries(without[-1].after).words)
 
 
-@pytest.mark.slow("::test_words_that_nobody_holds_do_not_pay")
 def test_a_list_that_nobody_holds_is_left_after_the_sample(monkeypatch, clients):
     public = nobodys(clients, 4_000)
     for seed in range(3):
@@ -179,7 +178,6 @@ def test_the_first_query_asks_about_the_list_only_if_the_settings_say_so(monkeyp
     assert other == 0
 
 
-@pytest.mark.slow("::test_the_first_query_asks_about_the_list_only_if_the_settings_say_so")
 def test_words_of_the_list_are_asked_about_only_if_the_settings_say_so(monkeypatch, clients):
     for change in (
         {"known_words": named("mine", clients.lexicon.words)},

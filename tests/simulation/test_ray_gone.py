@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.processes import start, wait_until
+from tests.processes import python, start, wait_until
 from tests.waiting import ORACLE, write_waiting
 
 pytest.importorskip("ray")
@@ -36,6 +36,14 @@ SMALL = (
     "--set", f"protocol.oracle={ORACLE}",
 )  # fmt: skip
 FILES = ("discoveries.csv", "candidates.parquet", "layers.parquet")
+# The command, which waits for a cluster's head for a moment only: for how long otherwise is held by
+# tests/simulation/test_ray_watch.py.
+IMPATIENT = (
+    "from fedhh.cli.app import main\n"
+    "from fedhh.simulation.ray import connection, watch\n"
+    "watch._PATIENCE_SECONDS = 2.0\n"
+    "main()\n"
+)
 NAMES = {"raylet": "raylet at", "gcs_server": "head (gcs_server) at"}
 
 # The Ray that other tests of this process share has set it otherwise.
@@ -95,15 +103,10 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
     write_waiting(tmp_path, "mine/log/0.npz")
     cluster = request.getfixturevalue("head") if where == "of a cluster" else None
     there = () if cluster is None else ("--ray-address", cluster.address)
-    words = [sys.executable, "-m", "fedhh", *SMALL, "--workers", "3", "--out", "mine", *there]
-    process = subprocess.Popen(
-        words,
-        cwd=tmp_path,
-        env=None if cluster is None else WITHOUT_TOKEN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = python(
+        "-c", IMPATIENT, *SMALL, "--workers", "3", "--out", "mine", *there,
+        cwd=tmp_path, env=None if cluster is None else WITHOUT_TOKEN,
+    )  # fmt: skip
     wait_until((tmp_path / "mine/log/0.npz").exists, process)
     family = psutil.Process(process.pid).children(recursive=True)
     killed = [p for p in (cluster.processes if cluster else family) if p.name() == victim]
@@ -126,6 +129,9 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
         assert (tmp_path / "mine" / name).read_bytes() == (reference / name).read_bytes()
 
 
+@pytest.mark.slow(
+    "tests/experiments/run/test_resume.py::test_the_same_run_goes_on_to_the_same_words"
+)
 def test_a_run_whose_own_process_is_killed_goes_on_elsewhere(tmp_path, reference, command, head):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()

@@ -134,7 +134,6 @@ def test_an_alphabet_from_the_data_is_settled_with_the_clients_and_said_not_to_b
     assert result.privacy.notes[-1] == NOT_PRIVATE
 
 
-@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_a_public_alphabet_spells_the_clients_words_without_a_note(words, tmp_path):
     (tmp_path / "public.txt").write_text("абвгдеёжз\n", encoding="utf-8")
     source = f"population.alphabet_source={tmp_path / 'public.txt'}"
@@ -152,7 +151,6 @@ def test_a_result_says_of_how_many_users_its_clients_were_drawn(words):
     assert result.population["name"] == "words.csv, a random 300 of 400 users"
 
 
-@pytest.mark.slow("::test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points")
 def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     config = load_config(data=words, settings=[*SMALL, "population.known=scowl70"])
     config = config.model_copy(
@@ -172,7 +170,6 @@ def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     assert check_config(config, population)[0].population == mine
 
 
-@pytest.mark.slow("::test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs")
 def test_a_sweep_settles_alphabets_in_its_cells(words, tmp_path):
     (tmp_path / "public.txt").write_text("абвгдеёжз\n", encoding="utf-8")
     (tmp_path / "mine.toml").write_text(

@@ -55,7 +55,6 @@ def test_the_chosen_local_epsilon_gives_the_target_and_no_more(name: str, unit: 
     assert found.local_epsilon > 0.8
 
 
-@pytest.mark.slow("::test_the_chosen_local_epsilon_gives_the_target_and_no_more")
 def test_a_larger_target_gives_a_larger_local_epsilon():
     protocol = LOCAL["selection, domains by votes"]
     # From no amplification at all over the steep part to what shuffling hides well.
@@ -84,7 +83,6 @@ def test_targets_below_the_least_amplified_one_are_met_locally():
     assert epsilon_of(stated(found, "item", clients=200)) <= 1e-3
 
 
-@pytest.mark.slow("::test_a_trusted_aggregator_has_the_target_and_no_more")
 def test_a_central_protocol_gets_the_epsilon_and_the_delta():
     found = at_central_epsilon(fedhh.TrieHH(), 1_000_000, unit="user", epsilon=2.0, delta=1e-6)
     assert (found.central_epsilon, found.delta) == (2.0, 1e-6)

@@ -73,7 +73,6 @@ def test_without_devices_there_is_no_calendar_and_the_bits_are_the_same():
     assert not set(OF_DEVICES) & set(plain.layers)
 
 
-@pytest.mark.slow("::test_without_devices_there_is_no_calendar_and_the_bits_are_the_same")
 def test_without_devices_the_bits_are_those_that_they_always_were():
     plain = simulate(PROTOCOL, POPULATION, seed=4)
     assert digest(plain) == "5392218a53d438f4"
@@ -213,7 +212,6 @@ def test_rounds_that_ask_devices_again_begin_as_far_apart_as_they_answer():
     assert np.allclose(np.diff(once.layers["opened_hours"]), 4.0)
 
 
-@pytest.mark.slow("::test_a_run_that_stops_at_once_has_tables_without_rows")
 def test_a_run_that_stops_returns_what_it_found_and_says_where(caplog, monkeypatch):
     # Commands that ran in this process may have their own handler.
     monkeypatch.setattr(logging.getLogger("fedhh"), "propagate", True)
@@ -257,9 +255,6 @@ def test_a_run_that_stops_at_once_has_tables_without_rows():
     assert "Pass 1, layer 1 had" in str(result)
 
 
-@pytest.mark.slow(
-    "tests/accounting/test_least_answers.py::test_claims_before_a_run_are_those_of_a_plan_with_the_least_answers"
-)
 def test_claims_before_a_run_are_for_the_least_answers_everywhere():
     target = {"unit": "item", "epsilon": 1.5, "delta": 1e-6}
     chosen = at_central_epsilon(PROTOCOL, 3_000, **target, devices=DEVICES)
@@ -287,7 +282,6 @@ def test_clients_that_are_drawn_when_asked_are_counted_all_the_same(virtual_lexi
     assert (found[1].layers["num_clients"] < 200).all()
 
 
-@pytest.mark.slow("::test_the_calendar_is_of_rounds_that_follow_each_other")
 def test_a_sweep_over_objects_runs_with_devices():
     table = fedhh.sweep_over(
         PROTOCOL, POPULATION, axes={"local_epsilon": [4.0, 8.0]}, devices=DEVICES
