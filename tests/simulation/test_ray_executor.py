@@ -48,6 +48,7 @@ from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray  # noqa: E40
 from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
 
 CALLS = "tests/simulation/test_calls_of_an_executor.py"
+TASKS = "tests/simulation/test_calls_of_tasks.py"
 pytestmark = [
     pytest.mark.usefixtures("shared_ray"),
     pytest.mark.slow(f"{CALLS}::test_any_number_of_actors_gives_the_reference"),
@@ -193,6 +194,7 @@ class TestFewerCoresThanWorkers:
             with pytest.raises(RunFailedError, match=r"No worker .* left.*--resume"):
                 next(follow)
 
+    @pytest.mark.slow(f"{TASKS}::test_arguments_are_taken_when_a_worker_is_free")
     def test_no_more_calls_than_cores_run_at_a_time_and_it_is_said(self, monkeypatch, caplog):
         monkeypatch.setattr(tasks, "all_cores", lambda: 2)
         calls = iter([(number,) for number in range(6)])
@@ -202,6 +204,7 @@ class TestFewerCoresThanWorkers:
         assert len(list(results)) == 1
         assert "3 workers were asked for, and the Ray cluster has 2 cores" in caplog.text
 
+    @pytest.mark.slow(f"{TASKS}::test_what_calls_share_is_stored_or_made_once")
     def test_what_calls_share_is_made_once_by_a_task_of_its_own(self, tmp_path):
         made = Computed(function=noted, arguments=(tmp_path, "fine"))
         broken = Computed(function=noted, arguments=(tmp_path, "broken"))
@@ -211,6 +214,7 @@ class TestFewerCoresThanWorkers:
         assert str(results[1]) == "not for this one"
         assert sorted(each.name.split()[0] for each in tmp_path.iterdir()) == ["broken", "fine"]
 
+    @pytest.mark.slow(f"{TASKS}::test_calls_need_a_core_and_those_left_behind_are_cancelled")
     def test_calls_need_a_core(self, monkeypatch):
         monkeypatch.setattr(tasks, "all_cores", lambda: 0)
         with pytest.raises(RunFailedError, match="has no core left: start a node"):
@@ -389,11 +393,13 @@ def fail_at_two(number: int) -> int:
     return number
 
 
+@pytest.mark.slow(f"{TASKS}::test_every_result_comes_with_its_number_and_errors_are_handed_back")
 def test_map_on_ray_gives_every_result_with_its_number():
     calls = ((number,) for number in range(7))
     assert dict(map_on_ray(square, calls, num_workers=3)) == {n: n * n for n in range(7)}
 
 
+@pytest.mark.slow(f"{TASKS}::test_arguments_are_taken_when_a_worker_is_free")
 def test_map_on_ray_takes_arguments_only_when_a_worker_is_free():
     taken = 0
 
@@ -409,18 +415,21 @@ def test_map_on_ray_takes_arguments_only_when_a_worker_is_free():
     assert len(list(results)) == 5
 
 
+@pytest.mark.slow(f"{TASKS}::test_what_calls_share_is_stored_or_made_once")
 def test_map_on_ray_passes_a_shared_argument_as_its_value():
     shared = Shared(value=np.arange(10))
     results = dict(map_on_ray(total, [(shared, 1), (shared, 2)], num_workers=2))
     assert results == {0: 45, 1: 90}
 
 
+@pytest.mark.slow(f"{TASKS}::test_every_result_comes_with_its_number_and_errors_are_handed_back")
 def test_map_on_ray_starts_a_lost_task_again(tmp_path):
     marker = str(tmp_path / "died")
     results = dict(map_on_ray(die_once, [(n, marker) for n in range(3)], num_workers=2))
     assert results == {0: 0, 1: 1, 2: 2}
 
 
+@pytest.mark.slow(f"{TASKS}::test_every_result_comes_with_its_number_and_errors_are_handed_back")
 def test_map_on_ray_hands_back_what_a_call_raises_and_goes_on():
     results = dict(map_on_ray(fail_at_two, [(n,) for n in range(4)], num_workers=2))
     assert isinstance(results[2], ZeroDivisionError)
