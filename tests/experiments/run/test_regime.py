@@ -6,7 +6,9 @@ import pytest
 from scipy.stats import norm
 
 import fedhh
+from fedhh.experiments.report.layer_figures import draw_trie
 from fedhh.experiments.run.regime import regime_of_run
+from fedhh.testing import LETTERS, small_population
 
 
 def layers(*rows: tuple[int, int, float], lost: tuple[float, ...] = ()) -> pd.DataFrame:
@@ -46,6 +48,17 @@ def test_rounds_without_a_threshold_have_no_regime():
     assert regime_of_run(layers((1_000, 100, np.nan))) is None
     # Nor have those that broadcast no prefixes, so that none can be missed.
     assert regime_of_run(layers((3, 3, 2.0), lost=(np.nan,))) is None
+
+
+@pytest.mark.parametrize("has_threshold", [False, True])
+def test_readers_leave_out_a_threshold_that_a_protocol_lacks(has_threshold):
+    kind = fedhh.LdpTrieHH if has_threshold else fedhh.AdaptiveTrieHH
+    protocol = kind(alphabet=LETTERS, depth=3, eta_max=20, max_items=1)
+    result = fedhh.simulate(protocol, small_population(2_000), seed=3)
+    assert result.layers["threshold_z"].isna().all() == (not has_threshold)
+    assert (regime_of_run(result.layers) is None) == (not has_threshold)
+    # Votes have an axis, and thresholds one of their own.
+    assert len(draw_trie(result, "The trie").axes) == 1 + has_threshold
 
 
 @pytest.mark.slow("::test_a_threshold_at_the_noise_quantile_is_all_noise")
