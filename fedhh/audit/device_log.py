@@ -78,14 +78,14 @@ def read_device_log(path: Path) -> DeviceLog:
     roles |= {"count": _RECORDS} if _RECORDS in names or kind_of(path) == JSON else {}
     with closing(Rows(Layout(), dated=True)) as rows:
         rows.add_file(path, roles, nouns=_NOUNS, fills_counts=kind_of(path) == JSON)
-        use_cases = rows.words()
-        found = rows.dated(path, _DAY, _DEVICE)
+        numbered = rows.numbered()
+        found = numbered.dated(path, _DAY, _DEVICE)
     days = found.days - (found.days.min() if found.are_dates else 0)
     _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
     far = f"Expected days below {_MOST_DAYS:,}"
     _refuse_first_day(days >= _MOST_DAYS, far, days, path)
     return DeviceLog(
-        use_cases=tuple(use_cases or [ONLY_USE_CASE]),
+        use_cases=tuple(numbered.words or [ONLY_USE_CASE]),
         num_devices=int(found.users.max()) + 1,
         num_days=int(days.max()) + 1,
         of_use_case=np.maximum(found.word_ids, 0),

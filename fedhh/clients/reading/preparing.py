@@ -143,8 +143,9 @@ def prepare_rows(
                 closing(Rows(layout, salt=key, place=sorting, memory=memory)) as rows,
             ):
                 add(rows)
-                with closing(PreparedWriter(place, rows.words())) as writer:
-                    for sizes, word_ids, counts in rows.clients(str(out)):
+                numbered = rows.numbered()
+                with closing(PreparedWriter(place, numbered.words)) as writer:
+                    for sizes, word_ids, counts in numbered.clients(str(out)):
                         writer.add(sizes, word_ids, counts)
                     manifest = writer.finish(
                         name=name, unit=unit, language=layout.language, made=made

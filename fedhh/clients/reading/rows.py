@@ -18,12 +18,12 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedhh.clients.reading.columns import Layout, choose_columns, find_columns
-from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Rules
+from fedhh.clients.reading.numbered_rows import NumberedRows, first_of
+from fedhh.clients.reading.rules import NOUNS, Rules
 from fedhh.clients.reading.tables import (
     JSON,
     NO_RECORD,
@@ -35,16 +35,11 @@ from fedhh.clients.reading.tables import (
     scan_table,
     unreadable,
 )
-from fedhh.clients.reading.tokens import Tokenizer, folded
+from fedhh.clients.reading.tokens import Tokenizer
 from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, shown
-from fedhh.words.alphabet import nfc
-
-Ids = npt.NDArray[np.int64]
-Words = npt.NDArray[np.int32]
 
 _TEXTS_AT_ONCE = 2**17
-_ROWS_AT_ONCE = 2**20
 _SHARE_OF_MEMORY = 0.4
 """Of the machine's, what DuckDB takes before it goes on on disk."""
 _PLAIN = re.compile(r"[-+]?[0-9.]+|-?inf|nan|(true|false|NaN|[\[{\"][ -~]*)")
@@ -56,21 +51,6 @@ _INSERT = """
     SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user), word, count, problem,
         row, day, {called}
     FROM ({rows})
-"""
-_SORTED = """
-    SELECT r.high, r.low, w.id, sum(r.count)::BIGINT AS count
-    FROM rows r LEFT JOIN words w USING (word)
-    GROUP BY ALL ORDER BY r.high, r.low, w.id NULLS LAST
-"""
-_DATED = """
-    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS user, coalesce(w.id, -1) AS word,
-        count, day, called
-    FROM (SELECT *, min(row) OVER (PARTITION BY high, low) AS first FROM rows)
-    LEFT JOIN words w USING (word) ORDER BY row
-"""
-_FALLING = """
-    SELECT row, day, lag(row) OVER users AS earlier, lag(day) OVER users AS before FROM rows
-    WINDOW users AS (PARTITION BY high, low ORDER BY row) QUALIFY day < before ORDER BY row LIMIT 1
 """
 
 
@@ -93,27 +73,6 @@ class Texts:
         self.number += other.number
         self.empty += other.empty
         self.dropped.update(other.dropped)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DatedRows:
-    """Rows with days, in their order.
-
-    Attributes:
-        users: ``(rows,) int64``: whose, numbered in the order of their first rows.
-        word_ids: ``(rows,) int64``; -1 for none.
-        counts: ``(rows,) int64``.
-        days: ``(rows,) int64``; dates count from 1970-01-01.
-        are_dates: Whether days are dates.
-        called: ``(rows,)``: what the file calls each row's user.
-    """
-
-    users: Ids
-    word_ids: Ids
-    counts: Ids
-    days: Ids
-    are_dates: bool
-    called: pa.ChunkedArray
 
 
 class Rows:
@@ -216,92 +175,9 @@ class Rows:
         self._insert("SELECT *, NULL AS problem FROM piece")
         self._database.unregister("piece")
 
-    def words(self) -> list[str]:
-        """Bring all words to their form, number the distinct ones, and return them, sorted.
-
-        The form is Unicode's NFC, so that two spellings of the same symbols are one word, or that
-        of texts, where the layout folds case; a word of which nothing would be left stays as it is.
-        """
-        query = "SELECT DISTINCT word FROM rows WHERE word IS NOT NULL ORDER BY word"
-        words: list[str] = self._database.sql(query).to_arrow_table()["word"].to_pylist()
-        forms = [nfc(word) for word in words]
-        if self._layout.fold_case:
-            forms = [folded(word, self._layout.language) or word for word in forms]
-        distinct, ids = words, np.arange(len(words), dtype=np.int32)
-        if forms != words:
-            distinct = sorted(set(forms))
-            number = {word: i for i, word in enumerate(distinct)}
-            ids = np.array([number[form] for form in forms], dtype=np.int32)
-        numbered = pa.table({"word": pa.array(words, pa.large_string()), "id": ids})
-        self._database.register("numbered", numbered)
-        self._database.execute(
-            "CREATE TABLE words AS SELECT word::VARCHAR AS word, id FROM numbered"
-        )
-        self._database.unregister("numbered")
-        return distinct
-
-    def clients(self, name: str) -> Iterator[tuple[Ids, Words, Words]]:
-        """Yield users in the order of their hash, in pieces, once words are numbered.
-
-        Args:
-            name: Of the rows, for messages.
-
-        Yields:
-            How many words each user has; their ids, ascending within a user; and their counts.
-
-        Raises:
-            InputError: A user's counts of a word sum to 2^31 or more.
-        """
-        waiting: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)] * 4
-        for batch in self._database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE):
-            high, low = (batch.column(i).to_numpy().view(np.int64) for i in (0, 1))
-            ids = batch.column(2).fill_null(-1).to_numpy().astype(np.int64)
-            fresh = (high, low, ids, batch.column(3).to_numpy())
-            rows = [np.concatenate(each) for each in zip(waiting, fresh, strict=True)]
-            changes = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
-            # What a piece's last user still gets comes with the next.
-            last = int(changes[-1]) if len(changes) else 0
-            if last:
-                yield _users_of(rows[2][:last], rows[3][:last], changes[:-1], name)
-            waiting = [each[last:] for each in rows]
-        if len(waiting[0]):
-            yield _users_of(waiting[2], waiting[3], np.zeros(0, dtype=np.int64), name)
-
-    def dated(self, path: Path, column: str, who: str = "user") -> DatedRows:
-        """Return all rows of a file in their order, once words are numbered.
-
-        Args:
-            path: Of the file, for messages.
-            column: Name of its column of days, for messages.
-            who: What messages call a user.
-
-        Raises:
-            InputError: A row's day is before that of an earlier row of the same user.
-        """
-        fall = self._first(_FALLING)
-        if fall is not None:
-            row, day, earlier, before = fall
-            raise InputError(
-                f"Expected days that do not fall from row to row of a {who}, got "
-                f"{self._shown_day(day)} in row {row} after {self._shown_day(before)} in row "
-                f"{earlier} of {path}: time goes backwards; sort the file by its column "
-                f"{shown(column)}, or mend the day."
-            )
-        table = self._database.sql(_DATED).to_arrow_table()
-        users, word_ids, counts, days = (
-            table[name].to_numpy().astype(np.int64) for name in ("user", "word", "count", "day")
-        )
-        return DatedRows(
-            users=users,
-            word_ids=word_ids,
-            counts=counts,
-            days=days,
-            are_dates=self._are_dates,
-            called=table["called"],
-        )
-
-    def _shown_day(self, day: int) -> str:
-        return str(np.datetime64(day, "D")) if self._are_dates else f"day {day}"
+    def numbered(self) -> NumberedRows:
+        """Return all rows, once there are all; none can be added then."""
+        return NumberedRows(self._database, self._layout, are_dates=self._are_dates)
 
     def _insert(self, rows: str) -> None:
         called = "user" if self._dated else "NULL"
@@ -325,7 +201,7 @@ class Rows:
         types = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
         first_day = None
         if self._dated:
-            first = self._first(f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
+            first = first_of(self._database, f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
             first_day = "" if first is None else first[0] or ""
         checked = Rules(types=types, first_day=first_day, **rules)
         self._are_dates = checked.days_are_dates
@@ -343,18 +219,15 @@ class Rows:
         self._insert(rows)
         if self._num_rows() == before:
             raise _no_row(path)
-        first = self._first(
-            "SELECT problem, rowid FROM rows WHERE problem IS NOT NULL ORDER BY rowid LIMIT 1"
+        first = first_of(
+            self._database,
+            "SELECT problem, rowid FROM rows WHERE problem IS NOT NULL ORDER BY rowid LIMIT 1",
         )
         if first is not None:
             raise _refused(first[0], first[1] - before + 1, path)
 
     def _num_rows(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM rows").fetchall()[0][0])
-
-    def _first(self, query: str) -> Any:
-        """Return the only row of a query; None if it has none."""
-        return next(iter(self._database.execute(query).fetchall()), None)
 
     def _add_texts(self, query: str, path: Path) -> None:
         seen, texts = 0, Texts()
@@ -388,17 +261,6 @@ class Rows:
             row=pa.array(of_text + (seen + 1)),
             day=batch["day"].take(pa.array(of_text)),
         )
-
-
-def _users_of(ids: Ids, counts: Ids, changes: Ids, name: str) -> tuple[Ids, Words, Words]:
-    if counts.max() > LARGEST_COUNT:
-        raise InputError(
-            f"Expected a client's counts of a word to sum to at most {LARGEST_COUNT}, got "
-            f"{counts.max()} in {name}."
-        )
-    has_word = ids >= 0
-    sizes = np.add.reduceat(has_word.astype(np.int64), np.r_[0, changes])
-    return sizes, ids[has_word].astype(np.int32), counts[has_word].astype(np.int32)
 
 
 def _refused(problem: str, row: int, path: Path) -> Exception:

@@ -92,11 +92,11 @@ def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileCo
 
 
 def _population(rows: Rows, name: str, unit: str = "user") -> Clients:
-    words = rows.words()
-    sizes, word_ids, counts = zip(*rows.clients(name), strict=True)
+    numbered = rows.numbered()
+    sizes, word_ids, counts = zip(*numbered.clients(name), strict=True)
     return Clients(
         name=name,
-        lexicon=Lexicon(words=words),
+        lexicon=Lexicon(words=numbered.words),
         offsets=np.r_[0, np.cumsum(np.concatenate(sizes))],
         word_ids=np.concatenate(word_ids),
         counts=np.concatenate(counts),

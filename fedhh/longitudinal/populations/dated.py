@@ -148,8 +148,8 @@ def read_over_time(
     names = find_columns(path, layout)
     with closing(Rows(layout, dated=True)) as rows:
         rows.add_file(path, names)
-        words = rows.words()
-        found = rows.dated(path, names[DAY])
+        numbered = rows.numbered()
+        words, found = numbered.words, numbered.dated(path, names[DAY])
     word_ids = found.word_ids
     if known is not None:
         is_known = known.contains_all(words)
