@@ -65,7 +65,10 @@ VerboseOption = Annotated[
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines."),
+    typer.Option(
+        "--data",
+        help="Clients from a file: Parquet, CSV, CSV.gz or JSON Lines; - for standard input.",
+    ),
 ]
 SeparatorOption = Annotated[
     str | None,

@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,6 +21,12 @@ from fedhh.clients.prepared import Manifest
 from fedhh.clients.prepared_writer import PreparedWriter
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.rows import Rows, Texts
+from fedhh.clients.reading.standard_input import (
+    NAME,
+    STANDARD_INPUT,
+    copied_input,
+    named_instead,
+)
 from fedhh.clients.reading.tables import has_known_extension, kind_of
 from fedhh.system.files import is_there, unwritable, whole_directory
 from fedhh.system.object_storage import (
@@ -33,13 +37,8 @@ from fedhh.system.object_storage import (
 )
 from fedhh.validation import InputError, reason_of
 
-STANDARD_INPUT = "-"
-"""The source that stands for what is written into the program."""
-
 _MOST_NAMED = 20
 """Sources that a manifest names."""
-_LOOKED_AT = 2**12
-"""Bytes of what is written into the program, by which it is a table of some kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,36 +167,15 @@ class _File:
         if self.address:
             there = f"{place_of(self.address)}/{self.name}".rstrip("/")
             copied = temporary_copy(self.address, self.name, out.parent)
+            with copied as copy, named_instead(copy, there):
+                rows.add_file(copy)
         elif str(self.path) == STANDARD_INPUT:
-            there, copied = "standard input", _copied_input(out.parent)
+            with tempfile.TemporaryDirectory(dir=out.parent) as folder:
+                copy = copied_input(Path(folder))
+                with named_instead(copy, NAME):
+                    rows.add_file(copy)
         else:
             rows.add_file(self.path)
-            return
-        with copied as copy:
-            try:
-                rows.add_file(copy)
-            except InputError as error:
-                # What is wrong is where the user can find it.
-                raise InputError(str(error).replace(str(copy), there)) from None
-
-
-@contextmanager
-def _copied_input(folder: Path) -> Iterator[Path]:
-    """Yield a file in a folder with what is written into the program, named by what it is."""
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        copy = Path(place) / "input"
-        with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        with copy.open("rb") as file:
-            start = file.read(_LOOKED_AT)
-        ending = ".gz" if start.startswith(b"\x1f\x8b") else ""
-        if ending:
-            start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start)
-        if start.startswith(b"PAR1"):
-            kind = ".parquet"
-        else:
-            kind = ".jsonl" if start.lstrip().startswith(b"{") else ".csv"
-        yield copy.rename(copy.with_name(f"input{kind}{ending}"))
 
 
 def _files_of(source: str | Path) -> list[_File]:

@@ -74,13 +74,16 @@ def read_population(
     return read_file(path, layout, unit=unit).population
 
 
-def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileContent:
+def read_file(
+    path: str | Path, layout: Layout, *, unit: str = "user", name: str | None = None
+) -> FileContent:
     """Return the population in a file, and what of its texts is no word.
 
     Args:
         path: As for `read_population`.
         layout: How the file is laid out.
         unit: What one user of the file is.
+        name: What a report calls the population; None for the file's name.
 
     Raises:
         InputError: As `read_population`.
@@ -88,7 +91,7 @@ def read_file(path: str | Path, layout: Layout, *, unit: str = "user") -> FileCo
     path = Path(path)
     with closing(Rows(layout)) as rows:
         rows.add_file(path)
-        return FileContent(population=_population(rows, path.name, unit), texts=rows.texts)
+        return FileContent(population=_population(rows, name or path.name, unit), texts=rows.texts)
 
 
 def _population(rows: Rows, name: str, unit: str = "user") -> Clients:

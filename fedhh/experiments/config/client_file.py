@@ -34,10 +34,17 @@ def load_file(config: PopulationConfig) -> Clients:
 def load_content(config: PopulationConfig) -> FileContent:
     """Return all clients and words of a file, and what of its texts is no word.
 
-    Of a prepared directory, its clients where they lie; of an address, those of a copy here.
+    Of a prepared directory, its clients where they lie; of an address or of standard input, those
+    of a copy here.
     """
     from fedhh.clients.prepared import is_prepared, open_prepared
     from fedhh.clients.reading.sources import FileContent, read_file
+    from fedhh.clients.reading.standard_input import (
+        NAME,
+        STANDARD_INPUT,
+        kept_input,
+        named_instead,
+    )
 
     if config.columns.day is not None:
         raise InputError(
@@ -45,6 +52,10 @@ def load_content(config: PopulationConfig) -> FileContent:
             "since a run takes the words of all days; remove the key, or use fedhh longitudinal "
             "run."
         )
+    if config.source == STANDARD_INPUT:
+        copy = kept_input()
+        with named_instead(copy, NAME):
+            return read_file(copy, layout_of(config), name=NAME)
     address = as_address(config.source)
     path = Path(config.source) if address is None else local_copy(address)
     if is_prepared(path):

@@ -17,6 +17,9 @@ from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files, prepare_rows
 from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.sources import read_file, read_population, read_texts
+from fedhh.clients.reading.standard_input import kept_input
+from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError
 from tests.processes import start, wait_until
 
@@ -211,7 +214,7 @@ def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("step", ["__init__", "words"])
+@pytest.mark.parametrize("step", ["__init__", "numbered"])
 def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step):
     def fails(*_, **__):
         raise duckdb.IOException("IO Error: No space left on device\nmore")
@@ -248,3 +251,17 @@ def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(tmp_pat
     with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
         prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_reads_standard_input_once(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\na,lol\nb,brb\n")))
+    kept_input.cache_clear()
+    config = PopulationConfig(source="-", known="none")
+    first, again = (load_content(config).population for _ in range(2))
+    assert first.lexicon.words == again.lexicon.words == ["brb", "lol"]
+    assert first.name == "standard input"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\n,lol\n")))
+    kept_input.cache_clear()
+    with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
+        load_content(config)
+    kept_input.cache_clear()
