@@ -62,12 +62,21 @@ class Reports(Channel):
 
     @classmethod
     def on(
-        cls, names: TrieNames, oracle: OracleSpec, *, votes_per_client: VotesPerClient = "all"
+        cls,
+        names: TrieNames,
+        oracle: OracleSpec,
+        *,
+        votes_per_client: VotesPerClient = "all",
+        fewest: int = 1,
     ) -> Reports:
-        """Return reports about the candidates of a trie, of which the last is the dummy."""
+        """Return reports about the candidates of a trie, of which the last is the dummy.
+
+        Where there are fewer candidates than ``fewest``, fillers stand behind the dummy: values
+        that no client can say, and that need no name.
+        """
         return cls(
             oracle=oracle,
-            num_values=names.num_candidates + 1,
+            num_values=max(names.num_candidates, fewest) + 1,
             nothing=names.nothing,
             votes_per_client=votes_per_client,
         )
@@ -148,7 +157,11 @@ class Reports(Channel):
 
     @property
     def download_bits(self) -> float:
-        return SEED_BITS if self._is_sketch else 0.0
+        if self._is_sketch:
+            return SEED_BITS
+        # Values behind the dummy are told by their number.
+        filled = self.nothing is not None and self.nothing + 1 < self.num_values
+        return math.log2(self.num_values) if filled else 0.0
 
     def report_bits(self, question: AnyQuestion) -> float:
         return self.randomizer.report_bits

@@ -7,10 +7,11 @@ words for Gboard", Algorithm 2 and "Multiple-pass algorithm".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
@@ -21,9 +22,12 @@ from fedhh.questions.reports import VoteQuestion
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
-from fedhh.server.trie import EtaTrie, TrieState
+from fedhh.server.trie import MOST_PREFIXES, EtaTrie, TrieState
 from fedhh.settings import Passes
 from fedhh.validation import InputError
+
+FewestCandidates = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
+"""Values of a round besides the dummy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,9 @@ class LocalTrie(
             if any of them supports it, so that a fake client has one vote for a value and not B.
             Whoever counts has to know which reports are of one client; no amplification by
             shuffling is claimed then. "all": each report is counted by itself, as in the paper.
+        fewest_candidates: Values of each round at least, the dummy not counted. Where there are
+            fewer candidates, fillers make up for them: values that no client can say, told by their
+            number. Reports of Subset Selection over more values are longer, and amplify more.
     """
 
     compares_layers: ClassVar[bool] = True
@@ -48,13 +55,20 @@ class LocalTrie(
     oracle: str = "ss"
     subset_size: Literal["optimal", "paper"] = "optimal"
     votes_per_client: VotesPerClient = "all"
+    fewest_candidates: FewestCandidates = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # Made once here so that a bad oracle is refused before anything runs, also one that fits no
         # large domain: extensions of all kept prefixes, short words that end earlier, the dummy.
         kept = self.eta_max if isinstance(self.eta_max, int) else 1
-        oracle = self._oracle(kept * (self.symbols.size + 2) + 1)
+        oracle = self._oracle(max(kept * (self.symbols.size + 2), self.fewest_candidates) + 1)
+        if self.fewest_candidates > 1 and self.oracle != "ss":
+            raise InputError(
+                "Expected fewest_candidates=1 where the number of values amplifies nothing, got "
+                f"fewest_candidates={self.fewest_candidates} with oracle={self.oracle!r}; set "
+                "fewest_candidates=1, or oracle='ss'."
+            )
         if self.votes_per_client == "one":
             ClientVotes(oracle=oracle, max_items=self.max_items)
             if not self.pad:

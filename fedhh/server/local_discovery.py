@@ -144,13 +144,17 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         return max(1, int(size * self.validation_share / (1 - self.validation_share)))
 
     @property
-    def fewest_validated(self) -> int:
-        """Words that the validation round asks about at least, at most the alphabet's size.
+    def fewest_candidates(self) -> int:
+        """Values of a round at least, the dummy not counted; fillers, if it has fewer candidates.
 
-        If there are fewer candidates, words of at most one symbol fill them up, whose votes do not
-        count: a larger domain of Subset Selection amplifies more.
+        No client can say a filler. A larger domain of Subset Selection amplifies more.
         """
         return 1
+
+    @property
+    def fewest_validated(self) -> int:
+        """The same of the validation round."""
+        return self.fewest_candidates
 
     def planned_reports(
         self,
@@ -185,13 +189,22 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
             validation = self.planned_round(
                 rounds[-1].layer + 1,
                 self.num_validation_clients,
-                self.fewest_validated + 1,
-                max(most_words, self.fewest_validated) + 1,
+                2,
+                most_words + 1,
                 pass_index=rounds[-1].pass_index,
             )
             layers.append(replace(validation, validates=True))
-        spending = tuple(replace(each, local_epsilon=spent) for each in layers)
+        spending = [replace(self._filled(each), local_epsilon=spent) for each in layers]
         return kind(layers=self._taking_part(spending), **{**shared, **more})
+
+    def _filled(self, planned: PlannedRound) -> PlannedRound:
+        """Return a round with the values that it has where fillers are counted."""
+        fewest = self.fewest_validated if planned.validates else self.fewest_candidates
+        return replace(
+            planned,
+            smallest_domain=max(planned.smallest_domain, fewest + 1),
+            largest_domain=max(planned.largest_domain, fewest + 1),
+        )
 
     def _taking_part(self, rounds: Sequence[PlannedRound]) -> tuple[PlannedRound, ...]:
         """Return rounds of as many clients as take part in each."""
@@ -218,17 +231,22 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         """
         words = np.zeros((len(codes), self.longest_word + 1), dtype=np.uint16)
         words[:, : codes.shape[1]] = codes
-        return self.votes_question(TrieNames.of_words(words, self.symbols), oracle)
+        names = TrieNames.of_words(words, self.symbols)
+        return self.votes_question(names, oracle, fewest=self.fewest_validated)
 
-    def votes_question(self, names: TrieNames, oracle: OracleSpec) -> VoteQuestion:
+    def votes_question(
+        self, names: TrieNames, oracle: OracleSpec, *, fewest: int | None = None
+    ) -> VoteQuestion:
         """Return a broadcast of candidates to vote on.
 
         Args:
             names: The candidates.
             oracle: The randomizer.
+            fewest: Values at least, the dummy not counted; ``fewest_candidates`` if None.
         """
-        channel = Reports.on(names, oracle, votes_per_client=self.votes_per_client)
-        return self.asking(names, channel)
+        fewest = self.fewest_candidates if fewest is None else fewest
+        shared: dict[str, Any] = {"votes_per_client": self.votes_per_client, "fewest": fewest}
+        return self.asking(names, Reports.on(names, oracle, **shared))
 
     def unknown_of(self, found: Found) -> Found:
         # Devices keep known words, so nobody holds one.

@@ -175,7 +175,7 @@ class AdaptiveTrieHH(LocalTrie):
     @property
     def fewest_validated(self) -> int:
         """As many as the fewest candidates of a layer: no domain is smaller than a layer's."""
-        return self.symbols.size
+        return max(self.symbols.size, self.fewest_candidates)
 
     def cohort_size(self, pass_index: int, layer: int) -> int:
         return self._cohort_sizes[layer - self._first_layer]
