@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import fedhh
 from fedhh.accounting import (
+    LayeredPlan,
     NotApplicable,
+    account_plan,
     clients_of_plan,
     local_epsilon_of_plan,
 )
@@ -186,3 +189,42 @@ def test_wrong_targets_are_named(change, message):
     target = {"unit": "item", "epsilon": 1.0, "delta": DELTA} | change
     with pytest.raises(InputError, match=message):
         clients_of_plan(plan_at, **target)
+
+
+def test_a_small_plan_is_searched_for_with_an_honest_share():
+    plan = LayeredPlan(oracle="grr")
+    target = {"central_epsilon": 1.0, "delta": 1e-2}
+    all_honest = account_plan(plan, **target, local_epsilon=2.0)
+    half = account_plan(plan, **target, local_epsilon=2.0, honest_share=0.5)
+    assert 2 * all_honest.clients <= half.clients < 3 * all_honest.clients
+    assert half.to_dict()["honest_share"] == 0.5
+
+
+@pytest.mark.slow("::test_a_small_plan_is_searched_for_with_an_honest_share")
+def test_a_plan_is_searched_for_with_an_honest_share():
+    plan = LayeredPlan(layers=2, oracle="grr")
+    target = {"central_epsilon": 1.0, "delta": 1e-6}
+    all_honest = account_plan(plan, **target, local_epsilon=4.0)
+    half = account_plan(plan, **target, local_epsilon=4.0, honest_share=0.5)
+    assert 2 * all_honest.clients < half.clients < 2.5 * all_honest.clients
+    central = half.report.before_run("item")
+    assert central.epsilon <= 1.0
+    assert central.delta == pytest.approx(1e-6)
+    assert half.to_dict()["honest_share"] == 0.5
+    back = account_plan(plan, **target, clients=half.clients, honest_share=0.5)
+    assert back.local_epsilon == pytest.approx(4.0, rel=0.01)
+
+
+def test_shares_of_noise_are_searched_for_with_an_honest_share():
+    def summed(clients, local):
+        protocol = fedhh.SecAggTrieHH(depth=2, central_epsilon=1.0, clients_per_layer=400)
+        return protocol.settle(num_clients=clients, seed=0).plan
+
+    target = {"delta": 1e-6, "local_epsilon": 1.0}
+    alone = account_plan(summed, **target, central_epsilon=1.0)
+    told = account_plan(summed, **target, central_epsilon=3.0, honest_share=0.5)
+    assert alone.clients == told.clients == 800
+    assert (
+        alone.report.before_run("item").epsilon < 1.0 < 2.7 < told.report.before_run("item").epsilon
+    )
+    assert "with chance at most" in told.report.notes[-1]

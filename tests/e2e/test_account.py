@@ -67,7 +67,7 @@ def test_a_shuffle_states_what_remains_when_clients_collude(answer, fedhh):
 
 
 @pytest.mark.slow(
-    "tests/accounting/test_collusion.py::test_a_small_plan_is_searched_for_with_an_honest_share"
+    "tests/accounting/test_plan_search.py::test_a_small_plan_is_searched_for_with_an_honest_share"
 )
 def test_a_plan_is_found_in_spite_of_colluders(answer, fedhh):
     words = ("account", "plan", "--local-epsilon", "4", "--central-epsilon", "1", "--oracle", "grr")
