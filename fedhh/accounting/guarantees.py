@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 Unit = Literal["item", "event", "day", "24 hours", "user"]
 """What one of the two neighboring data sets changes.
@@ -68,17 +68,39 @@ def place_of_smallest(epsilons: Sequence[float | NotApplicable]) -> int | None:
     return next((i for i in known if numbers[i] <= least), None)
 
 
-def or_none(value: float | NotApplicable | None) -> float | None:
-    """Return the number, None where the theorem says nothing."""
-    return None if isinstance(value, NotApplicable) else value
+@dataclass(frozen=True, kw_only=True)
+class _Claim:
+    """What claims have in common: a number, or why there is none, which JSON has beside it."""
 
+    kind: ClassVar[str]
+    number: ClassVar[str]
 
-def _reason(value: object) -> str | None:
-    return value.reason if isinstance(value, NotApplicable) else None
+    def to_dict(self) -> dict[str, object]:
+        """Return a JSON-ready dictionary; an infinite number becomes the string "inf"."""
+        number = getattr(self, self.number)
+        reason = number.reason if isinstance(number, NotApplicable) else None
+        shown = "inf" if number == math.inf else number
+        return {
+            "kind": self.kind,
+            "unit": "item",
+            **asdict(self),
+            self.number: None if reason else shown,
+            "reason": reason,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the claim that `to_dict` made this of."""
+        known = {field.name: content[field.name] for field in fields(cls)}
+        if content["reason"] is not None:
+            known[cls.number] = NotApplicable(content["reason"])
+        elif known[cls.number] == "inf":
+            known[cls.number] = math.inf
+        return cls(**known)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee:
+class Guarantee(_Claim):
     """(epsilon, delta)-differential privacy of one thing, against one reader, by one theorem.
 
     Attributes:
@@ -98,6 +120,9 @@ class Guarantee:
             hold before the run.
     """
 
+    kind: ClassVar[str] = "differential-privacy"
+    number: ClassVar[str] = "epsilon"
+
     unit: Unit
     trust: Trust
     method: str
@@ -109,24 +134,6 @@ class Guarantee:
     neighboring: str = REPLACE_ONE
     best: bool = False
     realised: bool = False
-
-    def to_dict(self) -> dict[str, object]:
-        """Return a JSON-ready dictionary; an infinite epsilon becomes the string "inf"."""
-        epsilon = or_none(self.epsilon)
-        return {
-            "kind": "differential-privacy",
-            **asdict(self),
-            "epsilon": "inf" if epsilon == math.inf else epsilon,
-            "reason": _reason(self.epsilon),
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Guarantee:
-        """Return the guarantee that `to_dict` made this of."""
-        known = {field.name: content[field.name] for field in fields(cls)}
-        epsilon = content["epsilon"]
-        known["epsilon"] = NotApplicable(content["reason"]) if epsilon is None else float(epsilon)
-        return cls(**known)
 
 
 def unprotected(
@@ -147,7 +154,7 @@ def unprotected(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnonymityGuarantee:
+class AnonymityGuarantee(_Claim):
     """Approximate k-anonymity: a value held at most k times surfaces rarely.
 
     Attributes:
@@ -167,6 +174,9 @@ class AnonymityGuarantee:
             others hold before the run.
     """
 
+    kind: ClassVar[str] = "approximate-k-anonymity"
+    number: ClassVar[str] = "k"
+
     k: int | NotApplicable | None
     alpha: float
     variant: str
@@ -177,23 +187,6 @@ class AnonymityGuarantee:
     layer: int | None = None
     smallest_cohort: int = 0
     realised: bool = False
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "kind": "approximate-k-anonymity",
-            "unit": "item",
-            **asdict(self),
-            "k": or_none(self.k),
-            "reason": _reason(self.k),
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> AnonymityGuarantee:
-        """Return the guarantee that `to_dict` made this of."""
-        known = {field.name: content[field.name] for field in fields(cls)}
-        if content["reason"] is not None:
-            known["k"] = NotApplicable(content["reason"])
-        return cls(**known)
 
 
 @dataclass(frozen=True, kw_only=True)
