@@ -116,7 +116,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     monkeypatch.setattr(executor_module, "require_same_fedhh", lambda nodes: None)
     monkeypatch.setattr(executor_module.time, "monotonic", lambda: here.now)
     # Chunks of few clients, since there are few.
-    monkeypatch.setattr(executor_module, "_CHUNK_SECONDS", 1e-5)
+    monkeypatch.setattr(executor_module, "_FEWEST_CLIENTS", 1)
     monkeypatch.setattr(executor_module, "_CLIENTS_PER_CHUNK", 1)
     return here
 
@@ -276,7 +276,7 @@ def test_an_actor_fetches_a_question_once(monkeypatch: pytest.MonkeyPatch):
 def test_small_rounds_and_large_tallies_have_few_chunks(
     clients: int, tally: int, workers: int, chunks: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(executor_module, "_CHUNK_SECONDS", 4e-3)
+    monkeypatch.setattr(executor_module, "_FEWEST_CLIENTS", 2**12)
     monkeypatch.setattr(executor_module, "_CLIENTS_PER_CHUNK", 2**15)
     broadcast = types.SimpleNamespace(cohort=Cohort(start=0, size=clients), tally_size=tally)
     made = executor_module._Round(broadcast, workers)

@@ -51,7 +51,7 @@ def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(
     # Else those that are left answer for the node before Ray knows that it is gone.
     monkeypatch.setattr(executor_module, "_LATE_SECONDS", 1e9)
     # Of small chunks each actor has several.
-    monkeypatch.setattr(executor_module, "_CHUNK_SECONDS", 1e-6)
+    monkeypatch.setattr(executor_module, "_FEWEST_CLIENTS", 1)
     monkeypatch.setattr(executor_module, "_CLIENTS_PER_CHUNK", 1)
     reference = states(InProcessExecutor(ClientWorker(small_population(6_000), seed=9)))
     # As many cores as actors: one of them runs on the node that goes.

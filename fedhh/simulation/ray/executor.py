@@ -7,7 +7,6 @@ addressed by block, so the bits stay the same.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +24,9 @@ from fedhh.simulation.ray.server import Numbered, Served
 from fedhh.simulation.ray.watch import LOST, MOST_FAILURES, failure_of, stored
 from fedhh.validation import InputError, RunFailedError
 
-_CLIENT_SECONDS = 4e-6
-"""What a client's answer takes, ..."""
-_CHUNK_SECONDS, _NUMBER_SECONDS = 4e-3, 4e-9
-"""... a chunk, and each number of its tally, which are merged here."""
+_FEWEST_CLIENTS, _NUMBERS_PER_CLIENT = 2**12, 32
+"""A chunk has so many clients at least, and one for so many numbers of its tally: to ask fewer is
+sooner done than to merge what they say."""
 
 _CLIENTS_PER_CHUNK, _MOST_CHUNKS = 2**15, 8
 """An actor has several chunks of a round, but not small ones, and not more than so many."""
@@ -202,11 +200,10 @@ class _Round:
 
     def __init__(self, broadcast: Any, num_workers: int) -> None:
         cohort: Cohort = broadcast.cohort
-        # With more, answers of a chunk and the merging of all together take longer.
-        each = _CHUNK_SECONDS + _NUMBER_SECONDS * broadcast.tally_size
-        best = math.ceil(math.sqrt(_CLIENT_SECONDS * cohort.size / each))
+        fewest = max(_FEWEST_CLIENTS, broadcast.tally_size // _NUMBERS_PER_CLIENT)
         for_each = min(max(cohort.size // _CLIENTS_PER_CHUNK // num_workers, 1), _MOST_CHUNKS)
-        number = min(best, for_each * num_workers, cohort.num_blocks)
+        at_most = max(cohort.size // fewest, 1)
+        number = min(at_most, for_each * num_workers, cohort.num_blocks)
         self.chunks: list[range] = [range(at, cohort.num_blocks, number) for at in range(number)]
         self.left = set(range(number))
         self.calls: dict[Any, _Call] = {}
