@@ -169,8 +169,3 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
             decision=Decision(num_candidates=candidates, num_kept=len(codes), **more),
             found=answers.found(codes, estimate=estimate, variance=variance, z=z),
         )
-
-
-def normal_z(values: Floats, std: float) -> Floats:
-    """Return values over a standard deviation, infinite without noise."""
-    return values / std if std else np.full(len(values), math.inf)

@@ -18,7 +18,7 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.plain import WordsQuestion
-from fedhh.server.trusted_aggregator import Floats, TrustedAggregator, normal_z
+from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 from fedhh.words.trie import Codes
 
 _Ints = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ class WeightedSelection(TrustedAggregator):
             codes[first[which]],
             estimate=noisy[which],
             variance=np.full(len(which), release.sigma**2),
-            z=normal_z(noisy[which], release.sigma),
+            z=noisy[which] / release.sigma,
             threshold_estimate=release.threshold,
             noise_std=release.sigma,
             kept_by="estimates",

@@ -51,11 +51,6 @@ def is_less_work(num_reports: int, *, report_draws: int, tally_size: int) -> boo
     return num_reports * report_draws > _DRAWS_PER_NUMBER * tally_size
 
 
-def layer_fidelity(is_sampled: bool) -> str:
-    """Return what a layer's row says, given whether its tally was drawn at once."""
-    return EXACT_TALLY if is_sampled else PER_REPORT
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
     """A run's fidelity.

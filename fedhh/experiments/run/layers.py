@@ -15,7 +15,7 @@ from fedhh.experiments.run.truth import Observed
 from fedhh.protocol import RoundSummary
 from fedhh.questions.answer import Attendance, Diagnostics
 from fedhh.settings import described
-from fedhh.simulation.fidelity import layer_fidelity
+from fedhh.simulation.fidelity import EXACT_TALLY, PER_REPORT
 
 OF_DEVICES = (
     *("opened_hours", "closed_hours", "waited_hours"),
@@ -95,7 +95,7 @@ class LayerRow(RoundSummary):
             clients_with_items=diagnostics.num_clients_with_items,
             coverage=observed.coverage,
             missed_mass=observed.missed_mass,
-            fidelity=layer_fidelity(diagnostics.is_sampled),
+            fidelity=EXACT_TALLY if diagnostics.is_sampled else PER_REPORT,
         )
 
     @property
