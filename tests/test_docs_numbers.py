@@ -116,4 +116,4 @@ def test_every_paper_of_a_protocol_can_be_cited():
     for key in ("title", "version", "license"):
         (value,) = re.findall(rf'^{key}: "?(.*?)"?$', citation, flags=re.MULTILINE)
         assert re.search(rf"{key} *= \{{{re.escape(value)}\}},", page)
-    assert page.count("\n@") == 19
+    assert page.count("\n@") == 20
