@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import fedhh
@@ -11,7 +13,9 @@ from fedhh.accounting import (
     account_plan,
     clients_of_plan,
     local_epsilon_of_plan,
+    user_level,
 )
+from fedhh.accounting.bounds.composition import QUICK
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan_search import TOLERANCE
 from fedhh.accounting.rounds import PlannedRound
@@ -154,6 +158,31 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
     assert epsilon * (1 - TOLERANCE) <= central.epsilon <= epsilon
     # Secants take 5 and 7, the plan at 1 included.
     assert len(asked) - 1 <= 8
+
+
+@pytest.mark.parametrize(
+    ("participation", "left_out"),
+    [("one-round", "repeated_epsilon"), ("every-round", "group_epsilon")],
+)
+def test_a_users_search_asks_the_worse_way_only_where_it_ends(participation, left_out, monkeypatch):
+    asked = []
+
+    def counted(*bounds, **numbers):
+        asked.append(numbers["precision"])
+        return bound(*bounds, **numbers)
+
+    bound = getattr(user_level, left_out)
+    monkeypatch.setattr(user_level, left_out, counted)
+
+    def ours(local):
+        return replace(plan_at(2_000, local, oracle="grr"), participation=participation)
+
+    target = {"num_clients": 2_000, "unit": "user", "epsilon": 2.0, "delta": 1e-4}
+    found = local_epsilon_of_plan(ours, **target)
+    assert set(asked) == {QUICK}
+    assert len(asked) <= 2
+    central = ours(found).before_run("user", PrivacyTerms(num_clients=2_000, delta=1e-4))
+    assert 2.0 * (1 - TOLERANCE) <= central.epsilon <= 2.0
 
 
 def test_half_the_share_takes_twice_the_local_epsilon():
