@@ -52,7 +52,6 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
     monkeypatch.setattr(imported, name, write)
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
 @pytest.mark.parametrize(
     ("module", "name", "after", "file"),
     thinned(
@@ -85,7 +84,7 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
 FIGURES = "fedhh.experiments.report.style"
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
+@pytest.mark.slow("::test_a_run_on_a_full_disk_is_one_line_and_goes_on")
 def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_path, monkeypatch):
     # One for each run is enough.
     monkeypatch.setattr(
@@ -114,7 +113,7 @@ def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_p
     assert not list((tmp_path / "cut").rglob("state.npz"))
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
+@pytest.mark.slow("::test_a_run_on_a_full_disk_is_one_line_and_goes_on")
 def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, monkeypatch):
     days = ("--preset", "pipeline-small", "--days", "1", "--devices", "200", "--use-case", "emoji")
     with monkeypatch.context() as full:
@@ -127,7 +126,7 @@ def test_where_figures_of_a_pipeline_do_not_fit_it_is_resumed(run, tmp_path, mon
     assert (tmp_path / "cut" / "result.json").exists()
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
+@pytest.mark.slow("::test_a_run_on_a_full_disk_is_one_line_and_goes_on")
 @pytest.mark.parametrize(
     "words", thinned([("report", "whole"), ("-q", "plot", "whole")], single=True), ids=" ".join
 )
@@ -162,14 +161,12 @@ def test_where_nothing_can_be_written_nothing_runs(run, tmp_path, monkeypatch, w
     assert not Path("/proc/out").exists()
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
 def test_a_name_that_is_too_long_is_refused(run, tmp_path, whole):
     status, complaint = run("report", str(whole), "--out", "x" * 300)
     assert (status, complaint.count("\n")) == (2, 1)
     assert complaint.startswith("Error: File name too long: xxx")
 
 
-@pytest.mark.slow("::test_a_new_directory_on_a_full_disk_is_refused_in_one_line")
 def test_a_read_only_directory_is_not_resumed(run, tmp_path, monkeypatch, whole):
     shutil.copytree(whole, tmp_path / "cut")
     (tmp_path / "cut" / "result.json").unlink()
