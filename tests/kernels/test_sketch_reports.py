@@ -115,3 +115,11 @@ def test_reports_go_to_their_own_rows():
     assert table.sum() == 3
     assert table[2, 5] == 2
     assert table[0, 1] == 1
+
+
+def test_rows_of_more_cells_than_coins_are_drawn_at_once_are_filled_report_by_report():
+    table = np.zeros((1, 2**15 + 8), dtype=np.int64)
+    states = lane_states(np.random.default_rng(6))
+    cells = np.array([0, 2**15, 2**15])
+    add_noisy_rows(np.zeros(3, dtype=np.int64), cells, np.uint64(0), table, states)
+    assert (table[0, 0], table[0, 2**15], table.sum()) == (1, 2, 3)

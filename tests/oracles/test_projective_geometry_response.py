@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from fedhh.kernels import projective
 from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
@@ -45,6 +46,17 @@ def vectors(oracle: ProjectiveGeometryResponse) -> list[tuple[int, ...]]:
     """All points, as vectors whose first coordinate that is not 0 is 1, in numerical order."""
     every = itertools.product(range(oracle.field_size), repeat=oracle.num_coordinates)
     return [v for v in every if next((x for x in v if x), 0) == 1]
+
+
+@pytest.mark.parametrize("oracle", [PLANE, SPACE])
+def test_numbers_of_points_are_their_places_in_numerical_order(oracle):
+    firsts, _ = oracle._geometry
+    out = np.empty_like(firsts)
+    for number, vector in enumerate(vectors(oracle)):
+        # In Python, which looks at no number beyond the last.
+        place = projective._write_point.py_func(number, oracle.field_size, firsts, out)
+        assert tuple(out) == vector
+        assert vector.index(1) == place
 
 
 @pytest.mark.parametrize(
