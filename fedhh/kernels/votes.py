@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.cache import compiled
+from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
@@ -13,10 +13,11 @@ _Halves = npt.NDArray[np.uint32]
 _Ints = npt.NDArray[np.int64]
 
 _BUFFER = 4096
-_ONE = np.uint64(1)
-_COUNT = np.uint64(0xFFFFFFFF)
 _NONE = np.uint64(0)
-_ONE_STAMP = np.uint64(0x100000000)
+_ONE = np.uint64(1)
+_ONE_STAMP = np.uint64(0x10000)
+_COUNT = np.uint64(0xFFFF)
+_LAST_STAMP = np.uint64(0xFFFF0000)
 
 
 def add_subset_votes(
@@ -27,7 +28,8 @@ def add_subset_votes(
     d members other than the client's value are drawn one by one and repeats are rejected, which is
     uniform sampling without replacement; with probability p one of them gives its place to that
     value. A value's stamp is the number of the last report that met it, in one word with its count:
-    one access to memory tells a repeated draw and counts a new one.
+    one access to memory tells a repeated draw and counts a new one. Both have 16 bits, which keeps
+    the table near; so counts are moved on after 65,535 reports.
 
     Args:
         values: ``(n,) int64`` in [0, s), n below 2**32.
@@ -41,12 +43,8 @@ def add_subset_votes(
     random = (words, words.view(np.uint32), coins)
     if subset_size == 1:
         _add_single(values, miss, out, states, random)
-        return
-    # A spare value for what must not count.
-    table = np.zeros(len(out) + 1, dtype=np.uint64)
-    _add_stamped(values, subset_size, miss, table, states, random)
-    table &= _COUNT
-    out += table[:-1].view(np.int64)
+    else:
+        _add_stamped(values, subset_size, miss, out, states, random)
 
 
 @compiled
@@ -54,12 +52,14 @@ def _add_stamped(
     values: _Ints,
     subset_size: int,
     miss: np.uint64,
-    table: _Words,
+    out: _Ints,
     states: _Words,
     random: tuple[_Words, _Halves, _Words],
 ) -> None:
     words, draws, coins = random
-    spare = np.uint64(len(table) - 1)
+    # A spare value for what must not count.
+    spare = np.uint64(len(out))
+    table = np.zeros(len(out) + 1, dtype=np.uint32)
     # Numbers of draws are unsigned, which spares every look-up the question whether it is from the
     # end of the array.
     num_members, size = np.uint64(subset_size), np.uint64(len(draws))
@@ -67,6 +67,9 @@ def _add_stamped(
     next_coin = len(coins)
     stamp = _NONE
     for value in values:
+        if stamp == _LAST_STAMP:
+            _move_counts(table, out)
+            stamp = _NONE
         stamp += _ONE_STAMP
         own = np.uint64(value)
         # Stamped first, neither the client's own value nor a rejected draw can be a member.
@@ -96,6 +99,16 @@ def _add_stamped(
         # The last draw of the loop above is a member. Without a branch on the coin.
         table[draws[next_draw - _ONE]] -= held
         table[own] += held
+    _move_counts(table, out)
+
+
+@subroutine
+def _move_counts(table: _Halves, out: _Ints) -> None:
+    """Add the counts of a table to ``out``, and clear it."""
+    for value in range(len(out)):
+        out[value] += np.int64(table[value] & _COUNT)
+        table[value] = 0
+    table[len(out)] = 0
 
 
 @compiled

@@ -129,10 +129,12 @@ def test_correlated_reports_would_be_caught():
 
 
 def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold():
-    s, d, n = 129, 40, 20_000
+    # More reports than have a stamp.
+    s, d, n = 129, 40, 70_000
     rng = np.random.default_rng(6)
     tally = tally_of(np.full(n, 64), s, d, 0.5, rng)
     q = (d - 0.5) / (s - 1)
+    assert tally.sum() == n * d
     others = np.delete(tally, 64)
     assert (np.abs(others - n * q) < 6.2 * math.sqrt(n * q * (1 - q))).all()
 
