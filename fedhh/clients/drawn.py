@@ -16,7 +16,7 @@ import numpy as np
 from fedhh.clients.named_words import NAMED_RANKS
 from fedhh.clients.population import CountProgress, Ids, Population, WordCounts, count_words
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, WordList, model_of
-from fedhh.kernels.ranks import listed_rows
+from fedhh.kernels.ranks import STUBS, list_words
 from fedhh.questions.clients import ClientBlock
 from fedhh.system.machine import num_cores
 from fedhh.validation import InputError, require_at_least
@@ -27,9 +27,6 @@ from fedhh.words.lexicon import Lexicon
 
 LEXICON_RANKS = NAMED_RANKS + 100**3
 """Ranks of the lexicon: all named words, and all coded ones of three syllables."""
-
-STUBS = 100**2
-"""Ways to begin with two syllables; a coded word's is its number modulo this."""
 
 _STUB_SYMBOLS = 4
 
@@ -120,10 +117,14 @@ class DrawnClients(Population):
 
     def block(self, clients: Ids) -> ClientBlock:
         rows = self._drawer.draw(clients)
-        offsets, word_ids, counts = listed_rows(
-            rows.offsets, rows.ranks, rows.counts, self._lexicon_ranks, NAMED_RANKS, STUBS
+        ranks, counts = rows.ranks, rows.counts
+        # In the same memory: fresh pages take as long as all that is written into them.
+        offsets, words = np.empty_like(rows.offsets), ranks.view(np.int32)
+        ranks_listed = self._lexicon_ranks
+        size = list_words(rows.offsets, ranks, counts, ranks_listed, NAMED_RANKS, offsets, words)
+        return ClientBlock(
+            clients=clients, offsets=offsets, word_ids=words[:size], counts=counts[:size]
         )
-        return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
 
     def _count(self, progress: CountProgress | None) -> WordCounts:
         return count_words(self, progress, num_counted=self._num_counted, num_threads=num_cores())

@@ -34,6 +34,10 @@ _1 = np.uint64(1)
 _11 = np.uint64(11)
 _64 = np.uint64(64)
 
+STUBS = 100**2
+"""Ways to begin with two syllables; a coded word's is its number modulo this."""
+_STUBS = np.uint64(STUBS)
+
 MAX_RANK = 2**53
 """Ranks stay below: float64 holds no larger integer exactly. The distribution is cut there."""
 
@@ -234,41 +238,47 @@ def draw_adopted(
 
 
 @compiled
-def listed_rows(
-    offsets: _Ids, ranks: _Ids, counts: npt.NDArray[np.int32], listed: int, named: int, stubs: int
-) -> tuple[_Ids, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return clients' rows with a word for each rank, and one stub for many ranks of the tail.
+def list_words(
+    offsets: _Ids,
+    ranks: _Ids,
+    counts: npt.NDArray[np.int32],
+    listed: int,
+    named: int,
+    ends: _Ids,
+    words: npt.NDArray[np.int32],
+) -> int:
+    """Give clients' rows a word for each rank, and one stub for many ranks of the tail.
 
     Args:
         offsets: ``(n + 1,) int64`` rows of each client.
         ranks: ``(rows,) int64`` from 1, distinct within a client.
-        counts: ``(rows,) int32``.
+        counts: ``(rows,) int32``; in the end, those of the words.
         listed: Ranks up to here have the word ``rank - 1``; a rank beyond has the stub ...
-        named: ... ``(rank - named - 1) % stubs``, whose word is ``listed`` and more.
-        stubs: How many there are.
+        named: ... ``(rank - named - 1) % STUBS``, whose word is ``listed`` and more.
+        ends: ``(n + 1,) int64``: the new offsets, of which the first is 0.
+        words: ``(rows,) int32``, distinct within a client; may lie in the memory of ``ranks``, of
+            which it needs none any more.
 
     Returns:
-        ``(n + 1,)`` offsets, ``(rows,) int32`` words, distinct within a client, and their counts.
+        How many rows there are.
     """
-    ends = np.zeros(len(offsets), dtype=np.int64)
-    words = np.empty(len(ranks), dtype=np.int32)
-    sums = np.empty(len(ranks), dtype=np.int32)
-    last_row = np.full(stubs, -1, dtype=np.int64)
-    size = 0
+    last_row = np.full(STUBS, -1, dtype=np.int32)
+    size = _0
+    ends[0] = 0
     for client in range(len(offsets) - 1):
-        first = size
-        for i in range(offsets[client], offsets[client + 1]):
-            word = ranks[i] - 1
+        first = np.int64(size)
+        for i in range(np.uint64(offsets[client]), np.uint64(offsets[client + 1])):
+            word, count = ranks[i] - 1, counts[i]
             if word >= listed:
-                stub = (word - named) % stubs
+                stub = np.uint64(word - named) % _STUBS
                 row = last_row[stub]
                 if row >= first:
-                    sums[row] += counts[i]
+                    counts[np.uint64(row)] += count
                     continue
-                last_row[stub] = size
-                word = listed + stub
-            words[size] = word
-            sums[size] = counts[i]
-            size += 1
-        ends[client + 1] = size
-    return ends, words[:size], sums[:size]
+                last_row[stub] = np.int32(size)
+                word = listed + np.int64(stub)
+            words[size] = np.int32(word)
+            counts[size] = count
+            size += _1
+        ends[client + 1] = np.int64(size)
+    return np.int64(size)

@@ -7,11 +7,11 @@ import pytest
 
 from fedhh.clients import drawn as drawn_module
 from fedhh.clients import population
-from fedhh.clients.drawn import LEXICON_RANKS, STUBS, DrawnClients
+from fedhh.clients.drawn import LEXICON_RANKS, DrawnClients
 from fedhh.clients.named_words import NAMED_RANKS
 from fedhh.clients.synthetic import synthetic_population
 from fedhh.clients.worker import ClientWorker
-from fedhh.kernels.ranks import listed_rows
+from fedhh.kernels.ranks import STUBS, list_words
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
 from fedhh.words.alphabet import FOREIGN, Alphabet
@@ -61,14 +61,18 @@ def test_blocks_hold_what_the_stored_population_holds(drawn, stored):
     assert sum(word.endswith("\0") for rows in held for word, _ in rows) > 1_000
 
 
-def test_two_words_of_one_stub_are_one_word_of_a_client():
-    offsets, ranks = np.array([0, 5, 6, 8]), np.array([20, 1, 31, 11, 41, 21, 2, 51])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_two_words_of_one_stub_are_one_word_of_a_client(in_place):
+    offsets = np.array([0, 5, 6, 8])
+    # Ranks from 11 are of stubs: (rank - 1) % STUBS, after ten listed words.
+    ranks = np.array([20, 1, 3 * STUBS + 1, STUBS + 1, 4 * STUBS + 1, 2 * STUBS + 1, 2, STUBS + 1])
     counts = np.arange(1, 9, dtype=np.int32)
-    # Ranks from 11 are of ten stubs: (rank - 1) % 10, after ten listed words.
-    found = listed_rows(offsets, ranks, counts, 10, 0, 10)
-    assert found[0].tolist() == [0, 3, 4, 6]
-    assert found[1].tolist() == [19, 0, 10, 10, 1, 10]
-    assert found[2].tolist() == [1, 2, 3 + 4 + 5, 6, 7, 8]
+    ends = np.full(4, -1)
+    words = ranks.view(np.int32) if in_place else np.empty(8, dtype=np.int32)
+    assert list_words(offsets, ranks, counts, 10, 0, ends, words) == 6
+    assert ends.tolist() == [0, 3, 4, 6]
+    assert words[:6].tolist() == [29, 0, 10, 10, 1, 10]
+    assert counts[:6].tolist() == [1, 2, 3 + 4 + 5, 6, 7, 8]
 
 
 def test_a_block_drawn_twice_is_the_same_clients(drawn):
