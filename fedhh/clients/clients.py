@@ -239,11 +239,16 @@ class Clients(Population):
         return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
 
     def _count(self, progress: CountProgress | None) -> WordCounts:
-        totals = self._table.totals
-        if totals is None or self._size < len(self._table.offsets) - 1:
+        table, size = self._table, len(self.lexicon)
+        if self.is_held:
+            # Sums of float64 are exact below 2**53 contributions.
+            typed = np.bincount(table.word_ids, weights=table.counts, minlength=size)
+            holders = np.bincount(table.word_ids, minlength=size)
+            return WordCounts(typed=typed.astype(np.int64), holders=holders, num_counted=self._size)
+        if table.totals is None or self._size < len(table.offsets) - 1:
             return count_words(self, progress)
         kept = slice(None) if self._kept is None else self._kept
-        typed, holders = (each[kept] for each in totals)
+        typed, holders = (each[kept] for each in table.totals)
         return WordCounts(typed=typed, holders=holders, num_counted=self._size)
 
     def fingerprint(self) -> str:

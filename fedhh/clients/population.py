@@ -132,6 +132,8 @@ def count_words(
         num_counted: Count only so many of the first clients, a random sample; None for all.
         num_threads: How many of them draw blocks: integers add up to the same in any order.
     """
+    from fedhh.kernels.ranks import count_rows  # What is counted in memory needs no kernel.
+
     of, size = population.num_clients, len(population.lexicon)
     counted = min(num_counted or of, of)
     starts = range(0, counted, _COUNTED_AT_ONCE)
@@ -140,24 +142,21 @@ def count_words(
     hear = progress or (lambda done, total: None)
     hear(0, counted)
 
-    def work(thread: int) -> tuple[Ids, Ids, int]:
+    def work(thread: int) -> tuple[Ids, int]:
         nonlocal num_done
-        typed, holders = (np.zeros(size, dtype=np.int64) for _ in range(2))
-        squares = 0
+        totals, squares = np.zeros((size, 2), dtype=np.int64), 0
         for start in starts[thread::num_threads]:
             if stopped.is_set():
                 break
             clients = np.arange(start, min(start + _COUNTED_AT_ONCE, counted))
             rows = population.block(clients)
-            counts = rows.counts.astype(np.int64)
-            sums = np.diff(np.r_[0, np.cumsum(counts)][rows.offsets])
+            sums = np.diff(np.r_[0, np.cumsum(rows.counts, dtype=np.int64)][rows.offsets])
             squares += int(np.dot(sums, sums))
-            np.add.at(typed, rows.word_ids, counts)
-            np.add.at(holders, rows.word_ids, 1)
+            count_rows(rows.word_ids, rows.counts, totals)
             with lock:
                 num_done += len(clients)
                 hear(num_done, counted)
-        return typed, holders, squares
+        return totals, squares
 
     with ThreadPoolExecutor(num_threads) as pool:
         try:
@@ -165,11 +164,11 @@ def count_words(
         finally:
             # After an interrupt, threads end with the chunk at hand.
             stopped.set()
-    typed, holders, squares = parts[0]
+    totals, squares = parts[0]
     for part in parts[1:]:
-        typed += part[0]
-        holders += part[1]
-        squares += part[2]
+        totals += part[0]
+        squares += part[1]
+    typed, holders = (np.ascontiguousarray(each) for each in totals.T)
     holders[size - population.lexicon.num_stubs :] = 0
     error = 0.0
     if counted < of:

@@ -246,7 +246,7 @@ def list_words(
     named: int,
     ends: _Ids,
     words: npt.NDArray[np.int32],
-) -> int:
+) -> np.int64:
     """Give clients' rows a word for each rank, and one stub for many ranks of the tail.
 
     Args:
@@ -282,3 +282,23 @@ def list_words(
             size += _1
         ends[client + 1] = np.int64(size)
     return np.int64(size)
+
+
+@compiled
+def count_rows(
+    word_ids: npt.NDArray[np.int32],
+    counts: npt.NDArray[np.int32],
+    totals: npt.NDArray[np.signedinteger[Any]],
+) -> None:
+    """Add a block's rows to ``(V, 2) int64`` totals: contributions, and clients.
+
+    Args:
+        word_ids: ``(rows,) int32``, distinct within a client.
+        counts: ``(rows,) int32``.
+        totals: Changed in place.
+    """
+    for i in range(len(word_ids)):
+        # Unsigned, so that no negative index has to be provided for.
+        word = np.uint64(word_ids[i])
+        totals[word, 0] += counts[i]
+        totals[word, 1] += 1
