@@ -212,6 +212,11 @@ def test_no_public_word_says_nothing(context):
     np.testing.assert_allclose(distribution, 1 / 3)
 
 
+@pytest.mark.parametrize(("length", "counted"), [(24, 25), (25, 25), (26, 25)])
+def test_no_more_than_25_symbols_of_a_word_are_counted_its_end_included(length, counted):
+    assert PublicPrior.counted(["a" * length], AB, context=0).counts[0].sum() == counted
+
+
 def test_large_tables_get_shorter_contexts(monkeypatch):
     monkeypatch.setattr(character_model, "_LARGEST_PUBLIC_TABLE", 9)
     prior = PublicPrior.counted(WORDS, AB, context=4)
