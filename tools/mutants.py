@@ -63,6 +63,7 @@ _OWN = {
         "tests/test_plugins.py",
         "tests/test_random.py",
         "tests/test_settings.py",
+        "tests/server/test_found.py",
     ),
     "fedhh/cli": ("tests/cli", "tests/e2e"),
     "fedhh/experiments": ("tests/experiments", "tests/explorer"),
