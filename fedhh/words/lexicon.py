@@ -46,7 +46,8 @@ class Lexicon:
     def ids(self, words: Iterable[str]) -> Indices:
         """Return each word's id, ``int64``; -1 for words that the lexicon lacks, in NFC."""
         if not self._index:
-            self._index.update(zip(map(nfc, self.words), range(len(self)), strict=True))
+            own = self.words if "".join(self.words).isascii() else map(nfc, self.words)
+            self._index.update(zip(own, range(len(self)), strict=True))
         return np.array([self._index.get(nfc(word), -1) for word in words], dtype=np.int64)
 
     def only(self, keep: npt.NDArray[np.bool_]) -> Lexicon:

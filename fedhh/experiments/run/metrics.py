@@ -236,7 +236,7 @@ def discoveries_table(
         if contributing is not None:
             table["contributing_clients"] = contributing
     if truncated_at is not None:
-        cut = table["word"].isin(truth.beginnings(truncated_at))
+        cut = table["word"].isin(truth.beginnings(truncated_at, discoveries.words))
         table["is_truncated"] = cut & ~table["is_target"]
     return table.sort_values(
         ["estimated_clients", "word"], ascending=[False, True], ignore_index=True

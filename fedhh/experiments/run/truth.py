@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -134,10 +134,11 @@ class Truth:
         values[~self.reachable] = -1
         return values
 
-    def beginnings(self, length: int) -> set[str]:
-        """Return the first ``length`` symbols of all held words that are longer."""
-        held = itertools.compress(self.words, (self.clients > 0).tolist())
-        return {cut for word in held if (cut := beginning(word, length)) != word}
+    def beginnings(self, length: int, among: Iterable[str]) -> set[str]:
+        """Return which of some words are the first ``length`` symbols of a longer held word."""
+        held, found = itertools.compress(self.words, (self.clients > 0).tolist()), set(among)
+        longer = (word for word in held if len(word) > length or not word.isascii())
+        return {cut for word in longer if (cut := beginning(word, length)) != word and cut in found}
 
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
