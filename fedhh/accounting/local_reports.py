@@ -160,6 +160,23 @@ class LocalReports(Plan):
         """What must be assumed of neighbors if the number of a client's reports tells of it."""
         return "" if self.padded else "; neighbors send equally many reports"
 
+    def in_collections(self, times: int) -> Self:
+        """Return a plan that claims of a user what holds after so many collections by this one.
+
+        Collections are composed as rounds are, whatever earlier ones decide. Where a client answers
+        in one round, each counts as a round of the fewest answers, with any domain of the plan.
+        """
+        if times == 1:
+            return self
+        rounds, participation = self.layers, self.participation
+        if participation == "one-round":
+            participation, (low, high) = "every-round", self.domains
+            fewest = min(rounds, key=lambda each: each.fewest_clients)
+            rounds = (replace(fewest, smallest_domain=low, largest_domain=high),)
+        layers = tuple(replace(each, pass_index=n) for n in range(times) for each in rounds)
+        epochs = self.epochs * times if participation == "epochs" else self.epochs
+        return replace(self, layers=layers, participation=participation, epochs=epochs)
+
     @property
     def domains(self) -> tuple[int, int]:
         """Fewest and most values that a round's randomizer may have."""

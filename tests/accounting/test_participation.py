@@ -76,3 +76,24 @@ def test_colluders_are_taken_from_all_clients_of_an_epoch():
     fewer = before_run(EPOCHS, num_clients=200_000)
     claimed = report.before_run("user").epsilon
     assert fewer.epsilon * 0.999 < claimed < fewer.epsilon * 1.001
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_collections_by_one_plan_compose_as_rounds_do(times):
+    every = plan_of(replace(TRIE, participation="every-round")).in_collections(times)
+    one, epochs = (
+        plan_of(each).in_collections(times) for each in (TRIE, replace(EPOCHS, epochs=2))
+    )
+    terms = PrivacyTerms(num_clients=NUM_CLIENTS, delta=DELTA)
+    cohort = min(each.num_clients for each in plan_of(TRIE).layers)
+    layers = len(plan_of(TRIE).layers)
+    shuffles = {every: (NUM_CLIENTS, layers), epochs: (NUM_CLIENTS, 2)}
+    if times > 1:
+        shuffles[one] = (cohort, 1)
+    for plan, (clients, of_collection) in shuffles.items():
+        assert plan.most_rounds_per_client == of_collection * times
+        # Of any domains, which the votes of earlier collections decide.
+        bound = Clones2023(local_epsilon=6.0, num_reports=clients)
+        uses = [Use(bound=bound, times=of_collection * times)]
+        pair = composed_epsilon(uses, delta=DELTA, precision=QUICK)
+        assert 0.8 * pair < plan.central_epsilon("user", terms) < 1.02 * pair

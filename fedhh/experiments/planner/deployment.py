@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.accounting.before_run import EpsilonsBeforeRun
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.plan import Plan
 from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.population import Population
 from fedhh.experiments.config.protocol import settle
@@ -32,6 +34,12 @@ _NOTE = (
     "items of one user; central ones against readers of the results, local ones against the "
     "server. N: clients of a round."
 )
+_COSTS_NOTE = (
+    "User local: against whoever links a device's messages. Collections: a user's central epsilon "
+    "after so many by the same plan, which may build on each other. Trusted: for central epsilons."
+)
+COLLECTIONS = (1, 4, 13, 52)
+"""Of the same clients, for which costs are stated."""
 _FRONT_NOTE = (
     "Settings of which no others find as much in as few days, with as few bytes and as small an "
     "epsilon; one run each."
@@ -68,10 +76,17 @@ class DeploymentPlan:
     @cached_property
     def epsilons(self) -> tuple[EpsilonsBeforeRun, ...]:
         """What each of `predictions` claims of an item and of a user before the run."""
+        return tuple(EpsilonsBeforeRun.of(plan, self._privacy_terms) for plan in self._plans)
+
+    @property
+    def _privacy_terms(self) -> PrivacyTerms:
+        clients = self.population.num_clients
+        return PrivacyTerms(num_clients=clients, delta=self.base.privacy.delta)
+
+    @cached_property
+    def _plans(self) -> list[Plan]:
         clients, words = self.population.num_clients, self.population.lexicon.words
-        plans = [settle(each.trial.settled, clients, words)[1].plan for each in self.predictions]
-        terms = PrivacyTerms(num_clients=clients, delta=self.base.privacy.delta)
-        return tuple(EpsilonsBeforeRun.of(plan, terms) for plan in plans)
+        return [settle(each.trial.settled, clients, words)[1].plan for each in self.predictions]
 
     @property
     def front(self) -> list[Trial]:
@@ -156,6 +171,7 @@ class DeploymentPlan:
         yield Line(f"Plan for {self.population.name}: {self.sentence}")
         yield from map(Line, self.best_lines)
         yield self.best_table
+        yield self.costs_table
         yield self.settings_table
         yield self.front_table
         reasons: dict[str, list[str]] = {}
@@ -176,6 +192,36 @@ class DeploymentPlan:
             note=_NOTE,
             records=tuple({k: v for k, v in r.items() if k != "settings"} for r in records),
         )
+
+    @property
+    def costs_table(self) -> TextTable:
+        """What the best settings of each protocol cost a user, what it reveals first."""
+        rows = []
+        for each, claimed, plan in zip(self.predictions, self.epsilons, self._plans, strict=True):
+            terms = each.trial.terms
+            rows.append({
+                "protocol": terms.title,
+                "user local": epsilon_text(claimed.user_local),
+                "rounds served": f"{plan.most_rounds_per_client} of {terms.num_rounds}",
+                "upload": f"{each.upload:,} B",
+                "download": f"{each.download:,} B",
+                "days": _number(self.goal.days_of(terms.rounds)),
+                **{f"{x} collections": self._after(plan, x) for x in COLLECTIONS},
+                "trusted": _trusted(plan),
+            })  # fmt: skip
+        return TextTable(
+            title="costs of a user",
+            columns=tuple(rows[0]),
+            rows=tuple(tuple(row.values()) for row in rows),
+            note=_COSTS_NOTE,
+        )
+
+    def _after(self, plan: Plan, collections: int) -> str:
+        """Return a user's central epsilon after collections, where it is known to compose."""
+        if not isinstance(plan, LocalReports):
+            return "-"
+        after = plan.in_collections(collections)
+        return epsilon_text(after.central_epsilon("user", self._privacy_terms))
 
     @property
     def settings_table(self) -> TextTable:
@@ -306,6 +352,15 @@ class DeploymentPlan:
         own = section.model_dump(mode="json")
         defaults = section_class(section.name)(name=section.name).model_dump(mode="json")
         return {key: value for key, value in own.items() if defaults.get(key) != value}
+
+
+def _trusted(plan: Plan) -> str:
+    """Return whom the central guarantee of a plan rests on."""
+    if plan.trusted:
+        return plan.trusted
+    curator = "" if isinstance(plan, LocalReports) else ", and a curator by those who opted in"
+    order = "; who answered in which round stays secret" if plan.hides_epochs else ""
+    return f"a shuffler{curator}{order}"
 
 
 def check_plan_file(path: str | Path) -> None:

@@ -21,6 +21,7 @@ LADDERS: Mapping[str, Mapping[str, Sequence[Value]]] = {
     "passes": {"passes": (1, 2)},
     "validation": {"false_discovery_rate": (0.0, 0.05)},
     "sketches": {"fragment_oracle": ("cms", "ss")},
+    "participation": {"participation": ("one-round", "every-round")},
 }
 """Groups of settings by their names in any protocol, with values in an order in which a result
 rises and then falls."""
@@ -33,6 +34,7 @@ ORDER = (
     "passes",
     "validation",
     "sketches",
+    "participation",
     CONTRIBUTIONS,
 )
 """Groups in the order in which they are searched; the first one a step far, then to the end."""
