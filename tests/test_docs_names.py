@@ -11,7 +11,9 @@ import typer
 
 import fedhh
 from fedhh.cli.app import app
+from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.run.run import run_config
 from fedhh.protocol import DiscoveryProtocol
 from tests.every import every
 
@@ -92,14 +94,17 @@ def test_what_a_configuration_simulates_is_not_called_missing():
 def test_the_run_on_ones_own_data_has_the_default_settings():
     text = page("tutorials/my-data.md")
     assert "\nfedhh run --data words.parquet\n" in text
-    assert "`--set protocol.eta_max=100`" in text.partition("leave `eta_max` as it is")[2]
+    assert "central epsilon 1 of a user" in text
+    assert load_config().privacy.central_target == ("user", 1.0)
+    assert load_config().protocol.participation == "every-round"
 
 
 @pytest.mark.slow("::test_the_run_on_ones_own_data_has_the_default_settings")
-def test_few_kept_prefixes_cover_less_as_the_tutorial_on_ones_own_data_says():
+def test_a_larger_epsilon_covers_more_as_the_tutorial_on_ones_own_data_says():
+    text = page("tutorials/my-data.md")
     population = fedhh.synthetic_population("chat", 30_000, seed=0)
-    usual, few = (
-        fedhh.simulate(fedhh.AdaptiveTrieHH(eta_max=eta_max), population, seed=0).metrics.coverage
-        for eta_max in ("auto", 100)
-    )
-    assert few < usual - 0.03
+    for epsilon, said in ((1, "covered to 20 %"), (8, "to 32 %")):
+        settings = [f"privacy.user_central_epsilon={epsilon}", "baseline=none"]
+        result = run_config(load_config(settings=settings), population)[1]
+        assert said in " ".join(text.split())
+        assert abs(result.metrics.coverage - float(said.split()[-2]) / 100) < 0.01

@@ -96,7 +96,7 @@ def test_one_contribution_takes_an_eighth_of_the_devices():
     ten, one = (
         int(quoted[0].partition(" ")[0].replace(",", ""))
         for line, quoted in shown("howto/how-many-devices.md")
-        if "--preset default --central-epsilon 1 --unit user" in line and "--clients" not in line
+        if "--unit user --local-epsilon 8" in line
     )
     assert round(ten / one) == 8
     assert "an eighth of them" in (DOCS / "howto/how-many-devices.md").read_text(encoding="utf-8")

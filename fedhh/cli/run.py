@@ -177,8 +177,8 @@ def compare(  # noqa: PLR0917
 ) -> None:
     """Run protocols on the same clients, with several seeds: one table, figures.
 
-    A source is a run's configuration or a sweep that lists protocols. Of a run, its protocol and
-    its baselines are compared; without baselines, or without a source, those of the default run.
+    A source is a run's configuration or a sweep that lists protocols; the default run without one.
+    Of a run, its protocol and its baselines are compared; without baselines, three at their best.
     For figures over epsilon: --set "privacy.local_epsilon=[4, 6, 8]".
 
     Example: fedhh compare --data words.parquet --seeds 3

@@ -161,13 +161,11 @@ def test_a_description_speaks_of_labels_and_percents(chat, command):
     assert "cannot be found" not in better.stdout
 
 
-def test_a_file_that_is_too_small_has_that_for_a_verdict(command, tmp_path):
+def test_a_file_of_one_user_has_for_a_verdict_that_nothing_amplifies(command, tmp_path):
     (tmp_path / "p.csv").write_text("user,word\na,lol\n")
     done = command("data", "describe", "p.csv", cwd=tmp_path)
     assert done.returncode == 0
-    assert "No run: " in done.stdout
-    facts = json.loads(command("data", "describe", "p.csv", "--format", "json").stdout)
-    assert "clients" in facts["verdict"]["refusal"]
+    assert "amplifies nothing: the central epsilon is the local one" in whole(done.stdout)
 
 
 @pytest.mark.slow(

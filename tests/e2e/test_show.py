@@ -42,8 +42,8 @@ def test_a_run_ends_in_at_most_thirty_lines_that_say_where_the_rest_is(run_with_
         (row,) = [line.split() for line in lines if line.startswith(title)][-1:]
         assert f"{protocol['metrics']['coverage']:.1%}" in row
         assert f"{protocol['metrics']['discovered']:,}" in row
-    assert "Privacy: epsilons hold before the run at delta 1e-10, against readers of" in flat
-    assert "where one item or one user is replaced; 8 and 40 against the server." in flat
+    assert "Privacy of all that a user has, against whoever links a device's messages: " in flat
+    assert "40 (1 round of 5 x 8). Central epsilons hold before the run at delta 1e-10" in flat
     for command in ("show", "report"):
         assert f"fedhh {command} mine" in seen
     words = [line.split(",")[0] for line in (directory / "discoveries.csv").read_text().split()]

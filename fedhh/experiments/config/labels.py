@@ -158,3 +158,24 @@ def value_text(value: Any) -> str:
         number = float(value)
         return f"{int(number):,}" if number.is_integer() else f"{number:,}"
     return str(value)
+
+
+def protocol_labels(titles: Sequence[str], participations: Sequence[str]) -> list[str]:
+    """Return protocols' titles, told apart by who takes part when; what is still alike is numbered.
+
+    >>> protocol_labels(["PEM", "PEM", "SFP"], ["every-round", "one-round", "one-round"])
+    ['PEM, every round', 'PEM, one round', 'SFP']
+    >>> protocol_labels(["PEM", "PEM"], ["one-round"] * 2)
+    ['PEM', 'PEM (2)']
+    """
+    labels: list[str] = []
+    for title, own in zip(titles, participations, strict=True):
+        others = zip(titles, participations, strict=True)
+        differ = any(other == title and each != own for other, each in others)
+        label = name = f"{title}, {own.replace('-', ' ')}" if differ else title
+        number = 1
+        while label in labels:
+            number += 1
+            label = f"{name} ({number})"
+        labels.append(label)
+    return labels

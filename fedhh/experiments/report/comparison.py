@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedhh.experiments.config.labels import listed, short_label, value_text
+from fedhh.experiments.config.labels import listed, protocol_labels, short_label, value_text
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report.measures import (
     CEILING,
@@ -216,14 +216,18 @@ def results_of_runs(
     runs: Sequence[tuple[Config, RunResult]],
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return what `comparison_table` takes, of runs on the same clients."""
+    labels = protocol_labels(
+        [run.protocol.title for _, run in runs],
+        [run.protocol.plan.participation for _, run in runs],
+    )
     rows = [
         {
-            PROTOCOL: run.protocol.title,
+            PROTOCOL: label,
             "seed": run.seed,
             **numbers_of(flat_result(run, delta=config.privacy.delta)),
             SERVER_SECONDS: run.timings["server"],
         }
-        for config, run in runs
+        for label, (config, run) in zip(labels, runs, strict=True)
     ]
     first = runs[0][1]
     title = (

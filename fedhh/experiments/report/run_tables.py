@@ -42,10 +42,9 @@ _BY_VOTES = frozenset(("votes", "threshold", "validation"))
 
 BRIEF = {
     "coverage": "coverage",
-    "precision": "precision",
     "discovered": "words",
-    "central_epsilon_before_run": "item epsilon",
-    "central_epsilon_user_before_run": "user epsilon",
+    "local_epsilon_user": "local epsilon",
+    "central_epsilon_user_before_run": "central epsilon",
     "upload_bits_per_client_max": "bytes up",
     "download_bits_per_client_max": "bytes down",
     "rounds_per_client": "rounds served",
@@ -64,9 +63,10 @@ def brief_of(result: RunResult, comparison: TextTable) -> Iterator[Part]:
         yield Line(result.adversary.sentence)
     approximate = result.simulation if "clients_drawn_per_layer" in result.simulation else None
     of_clients = fidelity_rows(approximate) if approximate else []
-    for what, value, note in (*of_clients, *calendar_rows(result), *regime_rows(result)):
+    for what, value, note in (*of_clients, *calendar_rows(result)):
         yield Line(f"{what.capitalize()} {value}: {note}.")
-    if seen := noticed(result):
+    # Of honest clients it says that they hold more prefixes than they contribute.
+    if result.adversary is not None and (seen := noticed(result)):
         yield Line(seen)
     yield Line("")
     shown = result.discoveries[~result.discoveries["word"].str.lower().isin(swear_words())]

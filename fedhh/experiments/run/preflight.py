@@ -21,6 +21,7 @@ from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_protocol
+from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.privacy_loss.search import smallest_true
@@ -147,9 +148,10 @@ def preflight_of_configs(
         titles: What to call each of them; its protocol's title if empty. With titles, no numbers of
             clients that amplify are looked for.
     """
-    words = population.lexicon.words
+    words, clients = population.lexicon.words, population.num_clients
+    settled = [settle_alphabet(each, population) for each in configs]
     found = preflight_of(
-        [build_protocol(settle_alphabet(each, population), words) for each in configs],
+        [build_protocol(with_chosen_epsilons(each, clients), words) for each in settled],
         population,
         delta=configs[0].privacy.delta,
         seed=configs[0].seed,

@@ -63,12 +63,24 @@ def privacy_sentence(result: RunResult) -> str:
 
 
 def privacy_line(result: RunResult) -> str:
-    """Return what a run's central epsilons hold for, and what holds against the server."""
-    delta = result.privacy.best("item", "central").delta
+    """Return what holds against whoever links a device's messages, and against readers."""
+    report, plan = result.privacy, result.protocol.plan
+    delta, item = report.best("user", "central").delta, round_up(central_before_run(report, "item"))
     return (
-        f"Privacy: epsilons hold before the run at delta {delta:g}, against readers of results, "
-        "where one item or one user is replaced; "
-        f"{against_server(result.privacy, result.protocol.plan)}"
+        f"Privacy of all that a user has, {against_linking(report, plan)} Central epsilons hold "
+        f"before the run at delta {delta:g}, against readers of the results; of one item: {item}."
+    )
+
+
+def against_linking(report: PrivacyReport, plan: Plan) -> str:
+    """Return a user's local epsilon and what it is the sum of, or whom clients have to trust."""
+    if math.isinf(user := local_epsilon(report, "user")):
+        return against_server(report, plan)
+    of_round = user / plan.most_rounds_per_client
+    rounds, items = plan.most_rounds_per_client, max(round(of_round / plan.local_epsilon), 1)
+    return (
+        f"against whoever links a device's messages: {round_up(user)} ({rounds} "
+        f"{'round' if rounds == 1 else 'rounds'} of {items} x {round_up(of_round / items)})."
     )
 
 

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 RAY_SECONDS = 10.0
 """What the start and the end of a local Ray take."""
 
-HELD, DRAWN, REPORTED = 3e-6, 8e-6, 15e-6
+HELD, DRAWN, REPORTED = 0.8e-6, 8e-6, 15e-6
 """Seconds of one core for an answer of a client that is held in memory, or drawn again; and what
 comes on top where each of its reports is made. See docs/performance.md."""
 

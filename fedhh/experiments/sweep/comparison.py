@@ -7,17 +7,29 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from fedhh.experiments.config.built_in import DEFAULT_PRESET, SWEEPS, preset_text
+from fedhh.experiments.config.built_in import SWEEPS, preset_text
+from fedhh.experiments.config.labels import protocol_labels
 from fedhh.experiments.config.load import BASELINE, listed_baselines
-from fedhh.experiments.config.section import CONTRIBUTED, DEFAULT_PROTOCOL, SHARED_SETTINGS
+from fedhh.experiments.config.section import (
+    CONTRIBUTED,
+    DEFAULT_PROTOCOL,
+    SHARED_SETTINGS,
+    section_class,
+)
 from fedhh.experiments.sweep.axes import PROTOCOL, SWEEP, by_path
 from fedhh.experiments.sweep.central_target import TARGETS, target_named
+from fedhh.experiments.sweep.plan import listed_protocol
 from fedhh.experiments.sweep.totals import COHORT
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.validation import InputError, did_you_mean, shown
 
 PUBLISHED = "sfp-vs-triehh-quick"
 """The sweep whose protocols have the settings that were published."""
+
+BEST = "best-settings"
+"""The sweep whose protocols have their best settings, and those of them that a run without
+baselines is compared by."""
+_OF_BEST = ("LDP TrieHH", "Adaptive TrieHH", "SFP")
 
 _EPSILON = "privacy.local_epsilon"
 _PROTOCOLS, _DEPTH = "protocols", "depth"
@@ -33,9 +45,9 @@ def comparison_of(
 ) -> dict[str, Any]:
     """Return a sweep's table; the configuration of a run compares what the run does.
 
-    That is its protocol and its baselines. Without baselines it gets the protocols of the default
-    run: their best settings, and one rule for the words that they return. Cohorts of such a run
-    were chosen for one protocol; here each protocol asks everybody. A local epsilon of the run, or
+    That is its protocol and its baselines. Without baselines it gets three protocols of `BEST`:
+    their best settings, and one rule for the words that they return. Cohorts of such a run
+    were chosen for one protocol; here each protocol asks everybody. An epsilon of the run, or
     one on the command line without an axis over it, is the axis.
 
     Args:
@@ -84,14 +96,16 @@ def _with_protocols(
         # Samplers are what two of them differ in.
         dropped = {"max_items", "pad"}
     elif baselines:
-        listed, dropped = _labelled([own_name, *baselines]), set()
+        listed, dropped = _labelled([own_name, *baselines], protocol), set()
     else:
-        default = tomllib.loads(preset_text(DEFAULT_PRESET))
-        listed = _labelled([default[PROTOCOL], *default[BASELINE]])
+        best = tomllib.loads(preset_text(BEST, SWEEPS))
+        settings = best[SWEEP][_PROTOCOLS]
+        listed = {label: {**best[PROTOCOL], **settings[label]} for label in _OF_BEST}
     # What clients contribute and the longest word are the run's, and so is the rule it states.
     said = {_DEPTH: protocol[_DEPTH]} if _DEPTH in protocol and dropped else {}
     listed = {
-        label: {key: said.get(key, x) for key, x in each.items() if key not in dropped}
+        label: {key: x for key, x in each.items() if key not in dropped}
+        | {key: x for key, x in said.items() if key in section_class(each["name"]).model_fields}
         for label, each in listed.items()
     }
     kept = {key: part for key, part in table.items() if key != BASELINE}
@@ -111,17 +125,12 @@ def _published_for(protocol: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _labelled(tables: Sequence[Any]) -> dict[str, Any]:
-    """Return protocols' tables by their titles; a second one of a title has a number."""
-    listed: dict[str, Any] = {}
-    for each in tables:
-        title = label = protocol_class(each["name"]).title
-        number = 1
-        while label in listed:
-            number += 1
-            label = f"{title} ({number})"
-        listed[label] = each
-    return listed
+def _labelled(tables: Sequence[Any], base: dict[str, Any]) -> dict[str, Any]:
+    """Return protocols' tables, which change a base's, by their labels."""
+    whole = [listed_protocol({PROTOCOL: base}, each) for each in tables]
+    titles = [protocol_class(each["name"]).title for each in whole]
+    labels = protocol_labels(titles, [each.get("participation", "one-round") for each in whole])
+    return dict(zip(labels, tables, strict=True))
 
 
 def with_chosen(table: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from fedhh.validation import InputError
 SMALL = (
     "population.known=none", "execution.workers=0", "protocol.depth=4",
     "protocol.eta_max=20", "protocol.clients_per_layer=auto", "baseline=none",
+    "protocol.name=adaptive-triehh", "protocol.max_items=10", "privacy.local_epsilon=8",
 )  # fmt: skip
 
 
@@ -183,7 +184,10 @@ def test_a_sweep_settles_alphabets_in_its_cells(words, tmp_path):
     assert table["population_clients"].tolist() == [200, 300]
 
 
-CLOSED = ("protocol.name=svim", "population.known=none", "baseline=none", "execution.workers=0")
+CLOSED = (
+    "protocol.name=svim", "population.known=none", "baseline=none", "execution.workers=0",
+    "protocol.false_discovery_rate=0", "privacy.local_epsilon=8",
+)  # fmt: skip
 
 
 @pytest.fixture

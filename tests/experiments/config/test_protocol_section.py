@@ -146,10 +146,11 @@ def test_automatic_cohorts_use_the_whole_population():
 
 
 def test_pems_oracle_follows_from_the_reports_of_a_group():
-    assert built("protocol.name=pem", num_clients=200_000).oracle == "olh"
-    assert built("protocol.name=pem", num_clients=2_000_000).oracle == "flh"
-    settings = ["protocol.name=pem", "protocol.clients_per_layer=100", "protocol.max_items=3"]
-    assert built(*settings).oracle == "olh"
+    pem = ("protocol.name=pem", "protocol.false_discovery_rate=0")
+    assert built(*pem, "protocol.max_items=10", num_clients=200_000).oracle == "olh"
+    assert built(*pem, "protocol.max_items=10", num_clients=2_000_000).oracle == "flh"
+    settings = ["protocol.clients_per_layer=100", "protocol.max_items=3"]
+    assert built(*pem, *settings).oracle == "olh"
     assert built(*settings, "protocol.oracle=cms").oracle == "cms"
 
 
@@ -223,8 +224,13 @@ def test_baselines_are_a_list_of_tables_or_names_and_one_table_is_one():
     default = load_config()
     assert [each.protocol.name for each in default.of_baselines] == ["ldp-triehh", "sfp"]
     assert [each.protocol.eta_max for each in default.of_baselines[:1]] == [10_000]
-    names = load_config(settings=['baseline=["pem", "sfp", "ldp-triehh"]', "protocol.max_items=3"])
-    assert [each.protocol.name for each in names.of_baselines] == ["pem", "sfp", "ldp-triehh"]
+    assert [each.protocol.participation for each in default.of_baselines] == [
+        "one-round", "every-round",
+    ]  # fmt: skip
+    names = load_config(
+        settings=['baseline=["pem", "sfp", "adaptive-triehh"]', "protocol.max_items=3"]
+    )
+    assert [each.protocol.name for each in names.of_baselines] == ["pem", "sfp", "adaptive-triehh"]
     assert {each.protocol.max_items for each in names.of_baselines} == {3}
     # What is one table in a file, as in earlier results, is a list of one.
     one = parse_config({"baseline": {"name": "pem", "keep": 7}}, "x")

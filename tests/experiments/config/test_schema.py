@@ -150,6 +150,8 @@ def test_automatic_cohorts_use_the_whole_population():
     config = load_config(
         settings=[
             "protocol.name=ldp-triehh", 'protocol.clients_per_layer="auto"', "protocol.passes=1",
+            "protocol.participation=one-round", "protocol.false_discovery_rate=0",
+            "protocol.depth=15", "protocol.eta_max=1_000",
         ]
     )  # fmt: skip
     assert settle(config, 15_007)[0].protocol.clients_per_layer == 1_000

@@ -243,6 +243,7 @@ def small_run(**changes):
             f'population.alphabet="{LETTERS}"', "protocol.name=ldp-triehh",
             "protocol.depth=6", "protocol.eta_max=20",
             "protocol.passes=1", "protocol.max_items=2", "protocol.clients_per_layer=300",
+            "protocol.participation=one-round", "protocol.false_discovery_rate=0",
             "privacy.local_epsilon=4.0", "execution.workers=0", *settings,
         ]
     )  # fmt: skip
