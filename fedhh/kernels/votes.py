@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,8 +13,11 @@ from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
 _Ints = npt.NDArray[np.int64]
+_Table = npt.NDArray[np.unsignedinteger[Any]]
 
 _BUFFER = 4096
+_LARGE = 2**16
+"""Values of which words of 64 bits no longer fit a core's cache."""
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _ONE_STAMP = np.uint64(0x10000)
@@ -28,8 +33,8 @@ def add_subset_votes(
     d members other than the client's value are drawn one by one and repeats are rejected, which is
     uniform sampling without replacement; with probability p one of them gives its place to that
     value. A value's stamp is the number of the last report that met it, in one word with its count:
-    one access to memory tells a repeated draw and counts a new one. Both have 16 bits, which keeps
-    the table near; so counts are moved on after 65,535 reports.
+    one access to memory tells a repeated draw and counts a new one. Both have 16 bits, so counts
+    are moved on after 65,535 reports. Words of 64 bits are quicker; of 32, a large table is near.
 
     Args:
         values: ``(n,) int64`` in [0, s), n below 2**32.
@@ -44,7 +49,10 @@ def add_subset_votes(
     if subset_size == 1:
         _add_single(values, miss, out, states, random)
     else:
-        _add_stamped(values, subset_size, miss, out, states, random)
+        # A spare value for what must not count.
+        width = np.uint32 if len(out) > _LARGE else np.uint64
+        table = np.zeros(len(out) + 1, dtype=width)
+        _add_stamped(values, subset_size, miss, table, out, states, random)
 
 
 @compiled
@@ -52,14 +60,13 @@ def _add_stamped(
     values: _Ints,
     subset_size: int,
     miss: np.uint64,
+    table: _Table,
     out: _Ints,
     states: _Words,
     random: tuple[_Words, _Halves, _Words],
 ) -> None:
     words, draws, coins = random
-    # A spare value for what must not count.
     spare = np.uint64(len(out))
-    table = np.zeros(len(out) + 1, dtype=np.uint32)
     # Numbers of draws are unsigned, which spares every look-up the question whether it is from the
     # end of the array.
     num_members, size = np.uint64(subset_size), np.uint64(len(draws))
@@ -103,7 +110,7 @@ def _add_stamped(
 
 
 @subroutine
-def _move_counts(table: _Halves, out: _Ints) -> None:
+def _move_counts(table: _Table, out: _Ints) -> None:
     """Add the counts of a table to ``out``, and clear it."""
     for value in range(len(out)):
         out[value] += np.int64(table[value] & _COUNT)

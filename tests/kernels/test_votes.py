@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from fedhh.kernels import votes
 from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.votes import add_distinct
 from fedhh.oracles import SubsetSelection
@@ -137,6 +138,13 @@ def test_all_values_get_equal_shares_of_the_votes_they_do_not_hold():
     assert tally.sum() == n * d
     others = np.delete(tally, 64)
     assert (np.abs(others - n * q) < 6.2 * math.sqrt(n * q * (1 - q))).all()
+
+
+def test_narrow_and_wide_tables_count_alike(monkeypatch):
+    values = np.random.default_rng(8).integers(129, size=70_000)
+    wide = tally_of(values, 129, 40, 0.5, np.random.default_rng(9))
+    monkeypatch.setattr(votes, "_LARGE", 128)
+    assert np.array_equal(tally_of(values, 129, 40, 0.5, np.random.default_rng(9)), wide)
 
 
 @pytest.mark.parametrize("rare_side", ["heads", "tails"])
