@@ -221,6 +221,8 @@ def population_from(
         raise InputError(
             f"Expected integers from -2^63 to 2^63 - 1 in {name}, got one beyond them."
         ) from None
+    except UnicodeEncodeError as problem:
+        raise InputError(f"Expected text that UTF-8 can hold in {name}, got {problem}.") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
         raise InputError(
             f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"

@@ -17,7 +17,6 @@ from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.experiments.run.run import simulate
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.validation import InputError
-from tests.every import every
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("virtual_lexicon")
@@ -233,28 +232,6 @@ def test_of_a_dataframe_only_the_columns_that_are_needed_are_read():
     assert list(made.lexicon.words) == ["brb", "lol"]
     with pytest.raises(InputError, match="distinct columns in dataframe, got 'word' twice"):
         fedhh.population_from(pd.concat([frame, frame[["word"]]], axis=1))
-
-
-@every(
-    ("columns", "message"),
-    [
-        (
-            {"user": ["a"], "word": ["x"], "count": [2**70]},
-            "in dataframe, got one beyond them",
-        ),
-        ({"user": ["a"], "word": ["x"], "count": [1j]}, "one type each in dataframe"),
-        ({"a": [1], "b": ["x"]}, "'user' or 'user_id' for the user, got the columns a, b"),
-        ({"user": [1, "x"], "word": ["x", "y"]}, "one type each in dataframe"),
-        ({"user": [1, 2], "word": ["x", None]}, "Expected a word, got none in row 2"),
-        ({"user": [1], "word": ["x"], "count": [1.5]}, "got count=1.5 in row 1"),
-        ({"user": [1.5], "word": ["x"]}, "users as text or integers"),
-        ({"user": pd.Series([], dtype=int), "word": pd.Series([], dtype=str)}, "at least one row"),
-        ([1, 2], "Expected a DataFrame of pandas or polars, or a table of Arrow, got a list"),
-    ],
-)
-def test_what_is_no_dataframe_of_clients_is_refused(columns, message):
-    with pytest.raises(InputError, match=message):
-        fedhh.population_from(pd.DataFrame(columns) if isinstance(columns, dict) else columns)
 
 
 def test_only_clients_that_are_drawn_when_asked_must_have_no_known_word(monkeypatch):
