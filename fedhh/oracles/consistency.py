@@ -10,7 +10,7 @@ unbiased.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 PostProcessing = Literal["none", "norm-sub", "base-cut"]
 """What is done with a round's estimates."""
 
-POST_PROCESSING: tuple[PostProcessing, ...] = ("none", "norm-sub", "base-cut")
+POST_PROCESSING: tuple[PostProcessing, ...] = get_args(PostProcessing)
 
 MISTAKES = 0.05
 """Expected number of values that no client holds and that base-cut leaves, at most."""

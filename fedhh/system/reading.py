@@ -22,12 +22,7 @@ LONGEST_LINE = 2**24
 LARGEST_TEXT = 2**24
 """Of bytes, for files that are read in one piece."""
 
-_KINDS = (
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+_KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
 
 
 def require_regular(path: Path) -> None:
@@ -42,12 +37,11 @@ def require_regular(path: Path) -> None:
         raise InputError(f"Expected the path of a file, got {path}, which none can have.") from None
     if stat.S_ISDIR(mode):
         raise InputError(f"Expected a file, got the directory {path}; name a file in it.")
-    for is_kind, name in _KINDS:
-        if is_kind(mode):
-            raise InputError(
-                f"Expected a regular file, got {path}, which is {name}; write what it gives into "
-                "a file."
-            )
+    if not stat.S_ISREG(mode):
+        raise InputError(
+            f"Expected a regular file, got {path}, which is "
+            f"{_KINDS.get(stat.S_IFMT(mode), 'a device')}; write what it gives into a file."
+        )
 
 
 @contextmanager
