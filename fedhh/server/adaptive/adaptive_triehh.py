@@ -74,10 +74,10 @@ class AdaptiveState(TrieState):
 class AdaptiveTrieHH(LocalTrie):
     """Settings of Adaptive TrieHH.
 
-    Clients, B, epsilon and reports are those of `LdpTrieHH`, and nobody is asked twice. A layer
-    keeps the prefixes that are likeliest to be held, by the votes of all layers so far. With a
-    validation round, all layers after the one that found a word ask about it, too, where clients
-    answer in one round: k holders would have a vote in each round that they share.
+    Clients, B, epsilon and reports are those of `LdpTrieHH`. A layer keeps the prefixes that are
+    likeliest to be held, by the votes of all layers so far. With a validation round, all layers
+    after the one that found a word ask about it, too, where clients answer in one round: k holders
+    would have a vote in each round that they share.
 
     Attributes:
         clients_per_layer: N, mean size of the cohorts of ``depth`` layers; "auto" divides the
