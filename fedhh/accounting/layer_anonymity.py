@@ -130,12 +130,12 @@ def _claim(
             problem = "a layer counts clients, and the lemma is about votes of reports"
         elif each.kept_by == "posterior":
             problem = "the layer keeps candidates by what all layers showed, not by its votes"
-        elif each.num_candidates + 1 < each.domain_size:
-            problem = "the layer has fillers, and keeps none of them however many votes they have"
         elif each.num_kept == 0:
             problem = "the layer kept nothing"
         elif not each.decides:
-            problem = f"the layer keeps all of its {each.domain_size - 1} candidates"
+            problem = f"the layer keeps all of its {each.num_candidates} candidates"
+        elif each.num_candidates + 1 < each.domain_size:
+            problem = "the layer has fillers, and keeps none of them however many votes they have"
         if problem:
             return replace(claim, k=NotApplicable(problem))
     layers = tuple(
