@@ -330,10 +330,10 @@ def test_an_epsilon_of_the_front_is_never_rounded_down():
 FEW = ("population.clients=500", "execution.workers=0")
 
 
-def test_few_clients_limits_are_reached_by_smaller_sizes_of_those_who_promise_them():
+def test_limits_are_reached_by_smaller_sizes_of_those_alone_who_promise_them():
     asked = {"settings": FEW, "local_epsilon": 6.0, "min_precision": 0.0}
-    wide = fedhh.plan(protocols=("ldp-triehh", "triehh"), runs=1, **asked)
-    assert list(wide.left_out) == ["triehh"]
+    wide = fedhh.plan(protocols=("ldp-triehh", "triehh", "blender"), runs=1, **asked)
+    assert set(wide.left_out) == {"triehh", "blender"}
     (trial,) = wide.trials
     assert (trial.config.protocol.name, trial.terms.local_epsilon) == ("ldp-triehh", 6.0)
     most = trial.bytes // 3
@@ -342,38 +342,17 @@ def test_few_clients_limits_are_reached_by_smaller_sizes_of_those_who_promise_th
     assert narrow.trial.settled.protocol.eta_max < trial.settled.protocol.eta_max
 
 
-def test_the_nearest_epsilon_that_is_named_can_be_met_by_few_clients():
+def test_the_nearest_epsilon_that_is_named_can_be_met():
     asked = {"settings": FEW, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
     with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
         fedhh.plan(at="item-central-epsilon=0.00001", **asked)
     named = str(refusal.value).rpartition("--at ")[2].rstrip(".")
     found = fedhh.plan(at=named, **asked).best.trial.terms.central_epsilon
-    assert found <= float(named.partition("=")[2]) < 1.01 * found
-
-
-@pytest.mark.slow(
-    "::test_few_clients_limits_are_reached_by_smaller_sizes_of_those_who_promise_them"
-)
-def test_a_limit_on_bytes_is_reached_by_smaller_sizes():
-    free = {"protocols": ("ldp-triehh",), "local_epsilon": 6.0, "min_precision": 0.0}
-    wide = fedhh.plan(settings=CHAT, runs=1, **free)
-    needed = wide.trials[0].bytes
-    narrow = fedhh.plan(settings=CHAT, runs=6, max_bytes=needed // 3, **free)
-    assert narrow.best.bytes <= needed // 3
-    assert narrow.best.trial.settled.protocol.eta_max < wide.best.trial.settled.protocol.eta_max
-
-
-@pytest.mark.slow(
-    "::test_few_clients_limits_are_reached_by_smaller_sizes_of_those_who_promise_them"
-)
-def test_a_local_epsilon_is_promised_by_those_alone_who_randomize():
-    found = fedhh.plan(
-        settings=CHAT, protocols=("ldp-triehh", "triehh", "blender"), local_epsilon=5.0, runs=2,
-        min_precision=0.0,
-    )  # fmt: skip
-    assert {trial.config.protocol.name for trial in found.trials} == {"ldp-triehh"}
-    assert {trial.terms.local_epsilon for trial in found.trials} == {5.0}
-    assert set(found.left_out) == {"triehh", "blender"}
+    epsilon = float(named.partition("=")[2])
+    assert found <= epsilon < 1.01 * found
+    # And half of it cannot.
+    with pytest.raises(InputError, match="nearest"):
+        fedhh.plan(at=f"item-central-epsilon={epsilon / 2}", **asked)
 
 
 def test_the_smaller_of_two_epsilons_decides():
@@ -421,20 +400,6 @@ def test_what_cannot_be_met_is_refused_with_the_nearest(limits, message: str):
     with pytest.raises(InputError, match=message) as refusal:
         fedhh.plan(**{**asked, **limits})
     assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.slow("::test_the_nearest_epsilon_that_is_named_can_be_met_by_few_clients")
-def test_the_nearest_epsilon_that_is_named_can_be_met():
-    asked = {"settings": CHAT, "protocols": ("triehh",), "runs": 1, "min_precision": 0.0}
-    with pytest.raises(InputError, match=r"nearest is .* of triehh") as refusal:
-        fedhh.plan(at="item-central-epsilon=0.00001", **asked)
-    named = str(refusal.value).rpartition("--at ")[2].rstrip(".")
-    found = fedhh.plan(at=named, **asked)
-    epsilon = float(named.partition("=")[2])
-    assert found.best.trial.terms.central_epsilon <= epsilon
-    # And half of it cannot.
-    with pytest.raises(InputError, match="nearest"):
-        fedhh.plan(at=f"item-central-epsilon={epsilon / 2}", **asked)
 
 
 @pytest.mark.parametrize(
