@@ -54,8 +54,8 @@ def test_a_small_attack_finds_how_many_fakes_a_word_takes():
 def test_all_stands_for_the_sources_protocols_among_others():
     base = load_config(settings=["population.clients=3000"])
     for protocols, names in (
-        (["all"], ["adaptive-triehh", "ldp-triehh", "sfp"]),
-        (["pem", "all", "sfp"], ["pem", "adaptive-triehh", "ldp-triehh", "sfp"]),
+        (["all"], ["ldp-triehh", "sfp"]),
+        (["pem", "all", "sfp"], ["pem", "ldp-triehh", "sfp"]),
     ):
         assert [config.protocol.name for config, _ in _cells(base, protocols, ())] == names
 
