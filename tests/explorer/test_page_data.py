@@ -67,7 +67,8 @@ def test_the_words_of_a_page_are_the_discoveries_of_its_run(run, pieces):
 def test_every_round_of_a_page_has_the_counts_of_its_layer(run, pieces):
     candidates = pd.read_parquet(run / "candidates.parquet")
     (of_page,) = pieces["manifest"]["runs"]
-    assert [tuple(each[:2]) for each in of_page["rounds"]] == [(1, layer) for layer in range(1, 6)]
+    rounds = [(1, layer) for layer in range(1, 7)]  # five layers, and the validation round
+    assert [tuple(each[:2]) for each in of_page["rounds"]] == rounds
     for number, layer, name in of_page["rounds"]:
         here = candidates[(candidates["pass"] == number) & (candidates["layer"] == layer)]
         assert sum(pieces[name]["true_clients"]) == here["true_clients"].sum() > 0
