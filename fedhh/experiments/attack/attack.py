@@ -9,6 +9,7 @@ failing and always succeeding.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from fedhh.experiments.attack.dose_response import (
 )
 from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.client_file import KeptFile
+from fedhh.experiments.config.labels import protocol_labels
 from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import with_protocols
@@ -38,6 +40,7 @@ from fedhh.experiments.run.run import check_config, run_config
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.text_table import TextTable
+from fedhh.server.registry import protocol_class
 from fedhh.validation import InputError, require_at_least, require_choice
 
 DEFAULT_RUNS = 4
@@ -60,8 +63,8 @@ class Resistance:
     """What a protocol's settings withstand.
 
     Attributes:
-        title: The protocol's, for reports.
-        settings: What varies, by path, with its value; and the protocol's name.
+        label: The protocol's title, with its participation where another one has the same.
+        settings: What varies, by path, with its value.
         num_clients: Honest clients.
         config: The settled configuration.
         strategy: How fake clients go about it.
@@ -71,7 +74,7 @@ class Resistance:
         coverage: Of the last run, honest words.
     """
 
-    title: str
+    label: str
     settings: dict[str, Any]
     num_clients: int
     config: Config
@@ -97,6 +100,7 @@ class Resistance:
 
         Columns:
             protocol: Its name.
+            label: Its title, with its participation where another one has the same.
             settings: What varies, by path.
             clients: Honest clients.
             strategy: How fake clients go about it.
@@ -109,6 +113,7 @@ class Resistance:
         """
         return {
             "protocol": self.config.protocol.name,
+            "label": self.label,
             "settings": self.settings,
             "clients": self.num_clients,
             "strategy": self.strategy,
@@ -149,7 +154,7 @@ class AttackResult:
             first = one.needed(CHANCES[0])
             share = "-" if first is None else f"{first.clients / (total + first.clients):.2g}"
             varied = (str(one.settings.get(path, "")) for path in paths)
-            rows.append((one.title, *varied, f"{total:,}", *cells, share, f"{one.coverage:.1%}"))
+            rows.append((one.label, *varied, f"{total:,}", *cells, share, f"{one.coverage:.1%}"))
         heads = [path.rsplit(".", 1)[-1].replace("_", " ") for path in paths]
         return TextTable(
             title=f"fake clients that get a word into the result, on {self.population}",
@@ -189,8 +194,8 @@ def attack(
         source: A run's preset or TOML file; "default" if None.
         settings: ``section.key=value`` each.
         data: A file of clients, in place of the configured ones.
-        protocols: Names of protocols; the configuration's own if empty, "all" for its baselines,
-            too.
+        protocols: Names of protocols; the configuration's own if empty, "all" for that and each
+            of its baselines, also of one name.
         strategy: "output" or "input", see `fedhh.Adversary`.
         targets: Words that the same fake clients push, which all have to be found.
         vary: ``section.key=V1,V2`` each: every value, with every value of the others.
@@ -215,16 +220,16 @@ def attack(
     listener.start(Work(title="attack", noun="settings", total=len(cells)))
     read = KeptFile().read
     found, drawn, key = [], None, None
-    for config, varied in cells:
+    for config, varied, label in cells:
         if drawn is None or key != (config.population, config.seed):
             listener.phase("drawing clients")
             key = (config.population, config.seed)
             drawn = build_population(config.population, seed=config.seed, read=read)[0]
             require_population(drawn)
-        name = ", ".join([config.protocol.name, *map(str, varied.values())])
+        name = ", ".join([label, *map(str, varied.values())])
         listener.begin(name)
         found.append(
-            _resistance(config, varied, drawn, strategy=strategy, targets=targets, runs=runs)
+            _resistance(config, varied, label, drawn, strategy=strategy, targets=targets, runs=runs)
         )
         listener.finish(name, found[-1])
     assert drawn is not None
@@ -233,30 +238,45 @@ def attack(
 
 def _cells(
     base: Config, protocols: Sequence[str], vary: Sequence[str]
-) -> Iterator[tuple[Config, dict[str, Any]]]:
+) -> Iterator[tuple[Config, dict[str, Any], str]]:
+    """Yield each configuration to attack, what varies in it, and its label."""
     axes = []
     for each in vary:
         path, equals, listed = each.partition("=")
         if not equals or not path or not listed:
             raise InputError(f"Expected --vary section.key=V1,V2, got {each!r}.")
         axes.append((path, listed.split(",")))
-    of_source = [each.name for each in (base.protocol, *(base.baseline or ()))]
-    # One that is named twice is attacked once.
-    names = [name for each in protocols for name in (of_source if each == "all" else [each])]
+    of_source = (base.protocol, *(base.baseline or ()))
+    chosen = [one for each in protocols for one in (of_source if each == "all" else (each,))]
     # Its own protocol alone keeps its cohorts, too.
     own = base.model_copy(update={"baseline": None})
-    for config in with_protocols(base, names) if names else [own]:
-        choices: list[dict[str, Any]] = [{}]
-        for path, values in axes:
-            choices = [{**chosen, path: value} for chosen in choices for value in values]
-        for chosen in choices:
-            changes = [f"{path}={value}" for path, value in chosen.items()]
-            yield (change_config(config, changes, "attack") if changes else config), chosen
+    configs = with_protocols(base, chosen) if chosen else [own]
+    choices = [
+        dict(zip((path for path, _ in axes), values, strict=True))
+        for values in itertools.product(*(values for _, values in axes))
+    ]
+    labelled = [list(_labelled(configs, varied)) for varied in choices]
+    for of_protocol in zip(*labelled, strict=True):
+        for varied, (config, label) in zip(choices, of_protocol, strict=True):
+            yield config, varied, label
+
+
+def _labelled(configs: Sequence[Config], varied: dict[str, Any]) -> Iterator[tuple[Config, str]]:
+    """Yield configurations with some settings changed, as a run of them calls its protocols."""
+    changes = [f"{path}={value}" for path, value in varied.items()]
+    changed = [change_config(each, changes, "attack") if changes else each for each in configs]
+    sections = [config.protocol for config in changed]
+    labels = protocol_labels(
+        [protocol_class(each.name).title for each in sections],
+        [getattr(each, "participation", "one-round") for each in sections],
+    )
+    yield from zip(changed, labels, strict=True)
 
 
 def _resistance(
     config: Config,
     varied: dict[str, Any],
+    label: str,
     population: Population,
     *,
     strategy: Strategy,
@@ -265,7 +285,7 @@ def _resistance(
 ) -> Resistance:
     """Return what one configuration withstands."""
     config = with_chosen_epsilons(config, population.num_clients)
-    settled, protocol = check_config(config, population)
+    settled = check_config(config, population)[0]
     most = max(1, int(_LARGEST_SHARE * population.num_clients / 2))
     doses: tuple[Dose, ...] = ()
     coverage, number = 0.0, 0
@@ -298,7 +318,7 @@ def _resistance(
         ladder = next_doses(doses, _DOSES)
         run(ladder, _within(ladder, max(_TARGETS // (len(ladder) * targets), 1), population))
     return Resistance(
-        title=protocol.title,
+        label=label,
         settings=varied,
         num_clients=population.num_clients,
         config=settled,

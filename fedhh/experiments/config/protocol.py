@@ -14,7 +14,12 @@ from fedhh.experiments.config.domain import (
 )
 from fedhh.experiments.config.load import adversary_of
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.config.section import borrowed_settings, section_class, switch_protocol
+from fedhh.experiments.config.section import (
+    ProtocolSection,
+    borrowed_settings,
+    section_class,
+    switch_protocol,
+)
 from fedhh.protocol import AnyProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.settings import AUTO
@@ -67,23 +72,28 @@ def settle(
     return config.model_copy(update={"protocol": section}), protocol
 
 
-def with_protocols(config: Config, names: Sequence[str]) -> list[Config]:
+def with_protocols(config: Config, protocols: Sequence[str | ProtocolSection]) -> list[Config]:
     """Return a configuration with each of some protocols, its cohorts chosen anew.
 
-    A protocol of the configuration, or of its baselines, has its table; others share what a client
-    contributes and by what rule words are returned.
+    Args:
+        config: A configuration, perhaps with baselines.
+        protocols: Each a table, or a name: the first of the configuration and its baselines with
+            this name, or one that shares what a client contributes and by what rule words are
+            returned. One that stands here twice is returned once.
     """
-    # Of two with one name, the first.
     known = {each.name: each for each in (*(config.baseline or ())[::-1], config.protocol)}
     table = config.protocol.model_dump(mode="json", exclude_unset=True)
-    configs = []
-    for name in dict.fromkeys(names):
-        section = known.get(name)
+    configs: list[Config] = []
+    for each in protocols:
+        section = known.get(each) if isinstance(each, str) else each
         if section is None:
+            name = str(each)
             section = section_class(name).model_validate(switch_protocol(table, name))
         if "clients_per_layer" in type(section).model_fields:
             section = section.changed({"clients_per_layer": AUTO})
-        configs.append(config.model_copy(update={"protocol": section, "baseline": None}))
+        changed = config.model_copy(update={"protocol": section, "baseline": None})
+        if changed not in configs:
+            configs.append(changed)
     return configs
 
 

@@ -32,7 +32,7 @@ def draw_attack(result: AttackResult) -> Figure:
     """Return the figure: a line for each of the settings."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
-    labels = [one.title for one in result.each]
+    labels = [one.label for one in result.each]
     for one, look in zip(result.each, looks(labels), strict=True):
         clients = [dose.clients for dose in one.doses]
         axes.plot(
@@ -69,5 +69,5 @@ def _label(one: Resistance, result: AttackResult) -> str:
         f"{path.rsplit('.', 1)[-1].replace('_', ' ')} {value}"
         for path, value in one.settings.items()
     )
-    several = len({each.title for each in result.each}) > 1
-    return ", ".join(part for part in (one.title if several or not varied else "", varied) if part)
+    several = len({each.label for each in result.each}) > 1
+    return ", ".join(part for part in (one.label if several or not varied else "", varied) if part)

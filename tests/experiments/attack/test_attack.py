@@ -14,7 +14,6 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.run import run_config
 from fedhh.oracles import OracleSpec, make_pure_oracle
-from fedhh.validation import InputError
 
 SMALL = (
     "population.source=zipf",
@@ -51,13 +50,42 @@ def test_a_small_attack_finds_how_many_fakes_a_word_takes():
     assert str(one.needed(0.95).clients) in found.table().render("csv").replace(",", "")
 
 
-def test_all_stands_for_the_sources_protocols_among_others():
+EVERY, ONE = "LDP TrieHH, every round", "LDP TrieHH, one round"
+
+
+@pytest.mark.parametrize(
+    ("protocols", "labels"),
+    [
+        (["all"], [EVERY, ONE, "SFP"]),
+        (["pem", "all", "sfp"], ["PEM", EVERY, ONE, "SFP"]),
+        # A name is the first of this name, which counts once.
+        (["ldp-triehh"], ["LDP TrieHH"]),
+        (["ldp-triehh", "all"], [EVERY, ONE, "SFP"]),
+    ],
+)
+def test_all_stands_for_every_protocol_of_the_source_labelled_as_there(protocols, labels):
     base = load_config(settings=["population.clients=3000"])
-    for protocols, names in (
-        (["all"], ["ldp-triehh", "sfp"]),
-        (["pem", "all", "sfp"], ["pem", "ldp-triehh", "sfp"]),
-    ):
-        assert [config.protocol.name for config, _ in _cells(base, protocols, ())] == names
+    tables = {EVERY: base.protocol, ONE: base.baseline[0], "SFP": base.baseline[1]}
+    tables["LDP TrieHH"] = base.protocol
+    cells = list(_cells(base, protocols, ()))
+    assert [label for _, _, label in cells] == labels
+    for config, _, label in cells:
+        if label in tables:
+            assert config.protocol == tables[label].changed({"clients_per_layer": "auto"})
+
+
+def test_labels_of_two_protocols_of_one_name_tell_what_varies_in_them():
+    base = load_config()
+    cells = list(_cells(base, ["all"], ("privacy.local_epsilon=4,8", "protocol.max_items=1,2")))
+    assert [label for _, _, label in cells] == [EVERY] * 4 + [ONE] * 4 + ["SFP"] * 4
+    assert [(varied, config.privacy.local_epsilon) for config, varied, _ in cells[4:8]] == [
+        ({"privacy.local_epsilon": epsilon, "protocol.max_items": items}, float(epsilon))
+        for epsilon in "48"
+        for items in "12"
+    ]
+    # Both have the same participation, so it no more tells them apart.
+    cells = list(_cells(base, ["all"], ("protocol.participation=one-round",)))
+    assert [label for _, _, label in cells] == ["LDP TrieHH", "LDP TrieHH (2)", "SFP"]
 
 
 @pytest.mark.slow("::test_a_small_attack_finds_how_many_fakes_a_word_takes")
@@ -120,9 +148,15 @@ def test_what_is_wrong_is_said_in_a_line(words, complaint):
     assert complaint in f"{result.output}{result.exception}"
 
 
-def test_all_means_the_sources_own_and_its_baselines():
-    with pytest.raises(InputError, match="runs"):
-        attack("small", protocols=("all",), runs=0)
+@pytest.mark.slow("::test_all_stands_for_every_protocol_of_the_source_labelled_as_there")
+def test_every_protocol_of_the_source_is_attacked_and_has_its_row():
+    two = (*FEW, "baseline.name=ldp-triehh", "baseline.0.participation=every-round",
+           "baseline.0.depth=2")  # fmt: skip
+    found = attack("small", settings=two, protocols=("all",), runs=1)
+    assert [one.label for one in found.each] == [ONE, EVERY]
+    assert [one["label"] for one in found.to_dict()["attacks"]] == [ONE, EVERY]
+    assert [row[0] for row in found.table().rows] == [ONE, EVERY]
+    assert [one.config.protocol.participation for one in found.each] == ["one-round", "every-round"]
 
 
 @pytest.mark.slow(
