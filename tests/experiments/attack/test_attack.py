@@ -109,8 +109,10 @@ def test_crafted_reports_need_fewer_fakes_than_honest_ones_at_small_epsilon(foun
         "small", settings=(*SMALL, "privacy.local_epsilon=4"), strategy="input", runs=2
     ).each[0]
     crafted = found.each[0]
-    # Not even a tenth of all clients, of which a run has half at most for one target.
-    assert honest.needed(0.5) is None
+    half = honest.needed(0.5)
+    assert half is None or half.low > 4 * crafted.needed(0.5).high
+    # A run has at most a tenth of all clients for its targets, of which one has half.
+    assert honest.needed(0.95) is None
     assert crafted.needed(0.5).high < honest.most == crafted.most == 1_000
     assert "above 1,000" in AttackResult(population="p", each=(honest,)).table().render("csv")
 
