@@ -9,10 +9,13 @@ memory depends on the lexicon and on the block, and not on how many clients ther
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from fedhh.clients.kept_counts import kept_counts
 from fedhh.clients.named_words import NAMED_RANKS
 from fedhh.clients.population import CountProgress, Ids, Population, WordCounts, count_words
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, WordList, model_of
@@ -38,6 +41,9 @@ COUNTED_CLIENTS = 1_000_000
 
 That leaves a share of all contributions a standard error of at most 0.4 points in every preset.
 """
+
+KEPT_FROM = 2_000_000
+"""Counts of so many clients or more, which take seconds, are kept on disk."""
 
 MAX_CLIENTS = 2**40
 
@@ -127,4 +133,10 @@ class DrawnClients(Population):
         )
 
     def _count(self, progress: CountProgress | None) -> WordCounts:
-        return count_words(self, progress, num_counted=self._num_counted, num_threads=num_cores())
+        counted = min(self._num_counted, self.num_clients)
+        count = partial(count_words, self, progress, num_counted=counted, num_threads=num_cores())
+        if counted < KEPT_FROM:
+            return count()
+        # Known words change no draw, but the words, of which the fingerprint is.
+        drawer = replace(self._drawer, model=replace(self._drawer.model, known=None))
+        return kept_counts(self, repr(drawer), counted, count)

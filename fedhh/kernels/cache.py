@@ -83,7 +83,7 @@ def cache_directory() -> Path:
 
 
 @cache
-def _digest_of_sources() -> bytes:
+def digest_of_sources() -> bytes:
     """Return a digest of all sources that kernels are made of: each compiles others' code, too."""
     digest = hashlib.sha256()
     own = sorted(files(__package__).iterdir(), key=lambda file: file.name)
@@ -107,7 +107,7 @@ class _Cache:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
         # Read now, with the code itself: the file may change before the function is compiled.
-        self._sources = _digest_of_sources()
+        self._sources = digest_of_sources()
 
     @property
     def cache_path(self) -> str:

@@ -81,7 +81,7 @@ def test_no_kernel_uses_numbas_own_cache_next_to_the_source():
 def test_a_change_of_any_kernels_source_compiles_again(tmp_path, monkeypatch):
     (tmp_path / "prng.py").write_text("SHIFT = 1\n")
     monkeypatch.setattr(cache, "files", lambda package: tmp_path)
-    monkeypatch.setattr(cache, "_digest_of_sources", cache._digest_of_sources.__wrapped__)
+    monkeypatch.setattr(cache, "digest_of_sources", cache.digest_of_sources.__wrapped__)
     assert compiled_total(INTEGERS) == (10, 0)
     assert compiled_total(INTEGERS) == (10, 1)
     (tmp_path / "prng.py").write_text("SHIFT = 2\n")
