@@ -67,6 +67,9 @@ class MissedRoundError(Exception):
 class ClientOrder:
     """The order in which a population's clients are asked in a run of some seed: a random one.
 
+    It says who is in a cohort, and in which block: clients of a block draw alike, each by itself.
+    So a fresh order is not drawn where one cohort is all clients: they are read where they lie.
+
     Of a large population that is stored in a random order, chunks of clients that follow each other
     are permuted, from a random first client on: a cohort is as random a sample as any, and is read
     piece by piece. A fresh order is one of clients, however they are stored: privacy rests on it.
@@ -97,7 +100,9 @@ class ClientOrder:
 
     def is_their_own(self, cohort: Cohort) -> bool:
         """Return whether clients are asked by their numbers, which is as good as a random order."""
-        return self.arrangement == "independent" and cohort.redraw is None
+        if cohort.redraw is None:
+            return self.arrangement == "independent"
+        return cohort.size == self.num_clients
 
     def _by_chunks(self, positions: ClientNumbers, rng: np.random.Generator) -> ClientNumbers:
         """Return the clients at positions; those beyond the last whole chunk come last."""
