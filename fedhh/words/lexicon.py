@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.words.alphabet import END, FOREIGN, Alphabet, nfc
-from fedhh.words.trie import Codes, Indices, PrefixTrie
+from fedhh.words.trie import Codes, Indices, Nodes, PrefixTrie
 
 _ENCODED_AT_ONCE = 2**18
 
@@ -74,8 +74,10 @@ class Lexicon:
     def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
         """Return ``(V,) bool``: which words have 1 to ``depth`` symbols, all of the alphabet's."""
         codes = self.encoded(alphabet, depth + 1)
-        foreign = (codes == FOREIGN).any(axis=1)
-        return np.asarray(~foreign & (codes[:, -1] == END) & (codes[:, 0] != END))
+        reached = (codes[:, -1] == END) & (codes[:, 0] != END)
+        for column in codes.T:
+            reached &= column != FOREIGN
+        return np.asarray(reached)
 
 
 class LexiconWalk:
@@ -89,10 +91,10 @@ class LexiconWalk:
         """Encode the first ``width`` symbols of every word."""
         self.codes: Codes = lexicon.encoded(alphabet, width)
         self._trie: PrefixTrie | None = None
-        self._nodes: Indices = np.zeros(0, dtype=np.int64)
+        self._nodes: Nodes = np.zeros(0, dtype=np.int32)
 
-    def nodes(self, trie: PrefixTrie) -> Indices:
-        """Return ``(V,) int64``: every word's node in the trie's last level, or ABSENT."""
+    def nodes(self, trie: PrefixTrie) -> Nodes:
+        """Return ``(V,) int32``: every word's node in the trie's last level, or ABSENT."""
         if self._trie is None or not _grew_from(trie, self._trie):
             self._nodes = trie.walk(self.codes)
         else:

@@ -9,6 +9,7 @@ from fedhh.random import GOLDEN
 from fedhh.words.trie import Codes
 
 _29 = np.uint64(29)
+_AT_ONCE = 2**18
 _SPARSE = 32
 """Of the bits that rows are first looked up in, at most one in so many is set."""
 
@@ -25,15 +26,12 @@ def row_hashes(codes: Codes) -> npt.NDArray[np.uint64]:
     return hashes
 
 
-def match_rows(
-    codes: Codes, rows: Codes, *, hashes: npt.NDArray[np.uint64] | None = None
-) -> npt.NDArray[np.int64]:
+def match_rows(codes: Codes, rows: Codes) -> npt.NDArray[np.int64]:
     """Return for each row of ``codes`` its position among ``rows``, or -1.
 
     Args:
         codes: ``(n, width) uint16``.
         rows: ``(m, width) uint16``, distinct.
-        hashes: `row_hashes` of ``codes``, where they are known.
     """
     matches = np.full(len(codes), -1, dtype=np.int64)
     if not len(rows):
@@ -43,9 +41,13 @@ def match_rows(
     marked = np.zeros(int(mask) + 1, dtype=np.bool_)
     wanted = row_hashes(rows)
     marked[wanted & mask] = True
-    hashes = row_hashes(codes) if hashes is None else hashes
-    near = np.flatnonzero(marked[hashes & mask])
-    keys = hashes[near]
+    is_near = np.zeros(len(codes), dtype=np.bool_)
+    # In pieces, since hashes and what they are made of are larger than the codes.
+    for first in range(0, len(codes), _AT_ONCE):
+        piece = slice(first, first + _AT_ONCE)
+        is_near[piece] = marked[row_hashes(codes[piece]) & mask]
+    near = np.flatnonzero(is_near)
+    keys = row_hashes(codes[near])
     order = np.argsort(wanted)
     if (wanted[order][1:] == wanted[order][:-1]).any():
         # Fixed-width byte strings compare as a whole; numpy drops trailing zeros, which are END.

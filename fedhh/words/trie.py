@@ -15,10 +15,12 @@ import numpy.typing as npt
 from fedhh.words.alphabet import END
 
 Indices = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.uint16]
 
 ABSENT = -1
 """Node of a word that has left the trie."""
+_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,33 +62,30 @@ class PrefixTrie:
         live = np.sort(candidates[candidates % self.alphabet_size != END])
         return PrefixTrie(alphabet_size=self.alphabet_size, levels=(*self.levels, live))
 
-    def step(self, nodes: Indices, symbols: Codes, level: int) -> Indices:
-        """Return each word's node in ``levels[level]``, from its node one level up.
+    def step(self, nodes: Nodes, symbols: Codes, level: int) -> Nodes:
+        """Return each word's node in ``levels[level]``, from its node one level up, as its dtype.
 
         Args:
-            nodes: ``(n,) int64`` indices into the level above (0 above the first), or ABSENT.
+            nodes: ``(n,)`` signed indices into the level above (0 above the first), or ABSENT.
             symbols: ``(n,)`` code of each word's symbol number ``level``.
             level: Which level to enter.
         """
         above = len(self.levels[level - 1]) if level else 1
         lookup = np.full(above * self.alphabet_size, ABSENT, dtype=np.int64)
         lookup[self.levels[level]] = np.arange(len(self.levels[level]))
-        return self.look_up(lookup, nodes, symbols)
-
-    def look_up(self, lookup: Indices, nodes: Indices, symbols: Codes) -> Indices:
-        """Return ``lookup[node * A + symbol]`` of each word, ABSENT where there is none."""
-        result = np.full(len(nodes), ABSENT, dtype=np.int64)
-        # Below the first layers few words are alive, so their symbols alone are looked at.
-        alive = np.flatnonzero(nodes != ABSENT)
-        found = symbols[alive]
-        known = found < self.alphabet_size
-        alive, found = alive[known], found[known]
-        result[alive] = lookup[nodes[alive] * self.alphabet_size + found]
+        result = np.full_like(nodes, ABSENT)
+        for first in range(0, len(nodes), _AT_ONCE):
+            # Below the first layers few words are alive, so their symbols alone are looked at.
+            alive = first + np.flatnonzero(nodes[first : first + _AT_ONCE] != ABSENT)
+            found = symbols[alive]
+            known = found < self.alphabet_size
+            alive, found = alive[known], found[known]
+            result[alive] = lookup[nodes[alive].astype(np.int64) * self.alphabet_size + found]
         return result
 
-    def walk(self, codes: Codes) -> Indices:
-        """Return each row's node in the last level, ``(n,) int64``; codes ``(n, >= length)``."""
-        nodes = np.zeros(len(codes), dtype=np.int64)
+    def walk(self, codes: Codes) -> Nodes:
+        """Return each row's node in the last level, ``(n,) int32``; codes ``(n, >= length)``."""
+        nodes: Nodes = np.zeros(len(codes), dtype=np.int32)
         for level in range(self.length):
             nodes = self.step(nodes, codes[:, level], level)
         return nodes

@@ -25,3 +25,10 @@ def test_rows_of_one_hash_are_distinguished(monkeypatch):
     real = module.row_hashes
     monkeypatch.setattr(module, "row_hashes", lambda of: real(of) % np.uint64(8))
     assert match_rows(codes, rows).tolist() == expected
+
+
+def test_rows_are_hashed_by_pieces(monkeypatch):
+    monkeypatch.setattr(module, "_AT_ONCE", 2)
+    codes = np.array([[1, 2], [1, 0], [3, 3], [1, 2], [2, 2]], dtype=np.uint16)
+    assert match_rows(codes, codes[[3, 4]]).tolist() == [0, -1, -1, 0, 1]
+    assert match_rows(codes[:0], codes[:1]).tolist() == []

@@ -7,6 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedhh.questions import matching
+from fedhh.questions.matching import WordMatcher
+from fedhh.questions.names import TrieNames
+from fedhh.words import trie as trie_module
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.trie import ABSENT, PrefixTrie
@@ -100,3 +104,40 @@ def test_a_lexicon_is_encoded_for_whoever_asks():
     assert copy.words == lexicon.words
     assert copy.ids(["axc", "no"]).tolist() == [2, -1]
     assert (copy.encoded(ALPHABET, 4) == lexicon.encoded(ALPHABET, 4)).all()
+
+
+def held_bytes(held: object) -> int:
+    """Return the bytes of the arrays that an object holds, those of its lexicon left out."""
+    inner = [each for each in vars(held).values() if not isinstance(each, Lexicon)]
+    arrays = [each for each in inner if isinstance(each, np.ndarray)]
+    walks = [each for each in inner if isinstance(each, LexiconWalk)]
+    codes = [walk.codes.nbytes for walk in walks]
+    return sum(each.nbytes for each in arrays) + sum(map(held_bytes, walks)) - sum(codes)
+
+
+def test_a_word_that_was_asked_about_takes_its_codes_and_five_bytes():
+    lexicon = Lexicon(words=[f"{number:05}" for number in range(1_000)])
+    digits = Alphabet(symbols="0123456789")
+    nothing = np.zeros((0, 9), dtype=np.uint16)
+    matcher = WordMatcher(lexicon)
+    for length in (1, 2):
+        trie = PrefixTrie.all_of_length_one(digits.size)
+        trie = trie.extend(np.arange(40)) if length == 2 else trie
+        names = TrieNames(trie=trie, finished=digits.encode(["00007"], width=9), excluded=nothing)
+        matcher.prefix_values(names, digits)
+        assert held_bytes(matcher) == 5 * len(lexicon)
+    assert lexicon.encoded(digits, 9).nbytes == 18 * len(lexicon)
+
+
+def test_words_are_walked_and_matched_by_pieces(monkeypatch):
+    words = ["abc", "abca", "ab", "acb", "caab", "cabx", "cax", "x", "c"]
+    trie, nothing = grow(LEVELS), np.zeros((0, 6), dtype=np.uint16)
+    names = TrieNames(trie=trie, finished=ALPHABET.encode(["ab", "c"], width=6), excluded=nothing)
+    at = {prefix: number for number, prefix in enumerate(sorted(LEVELS[2]))}
+    values = [at["abc"] * 4, at["abc"] * 4 + 1, 12, -1, at["caa"] * 4 + 2, -1, -1, -1, 13]
+    for module in (trie_module, matching):
+        monkeypatch.setattr(module, "_AT_ONCE", 2)
+    codes = ALPHABET.encode(words, width=6)
+    assert trie.walk(codes).tolist() == [at.get(word[:3], ABSENT) for word in words]
+    matcher = WordMatcher(Lexicon(words=words))
+    assert matcher.prefix_values(names, ALPHABET).tolist() == values

@@ -251,7 +251,7 @@ def _candidates_of(names: TrieNames, alphabet: Alphabet, texts: Sequence[str]) -
         ends = (nodes != ABSENT) & (codes[:, length] == END)
         if length:
             ends &= codes[:, length - 1] != END
-        numbers[ends] = nodes[ends] * names.trie.alphabet_size + END
+        numbers[ends] = nodes[ends].astype(np.int64) * names.trie.alphabet_size + END
     if len(names.finished):
         in_finished = match_rows(codes[:, : names.finished.shape[1]], names.finished)
         numbers[in_finished >= 0] = names.num_extensions + in_finished[in_finished >= 0]
