@@ -19,7 +19,7 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.question import AnyQuestion
 from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.coded_words import FEWEST_SYLLABLES
-from fedhh.words.lexicon import Lexicon, LexiconWalk
+from fedhh.words.lexicon import Lexicon
 from fedhh.words.rows import match_rows
 from fedhh.words.trie import ABSENT, Codes, PrefixTrie
 
@@ -75,7 +75,6 @@ class Truth:
         self.reachable_mass = self.share(
             self.reachable | _spellable_stubs(population.lexicon, alphabet, depth)
         )
-        self._walk = LexiconWalk(population.lexicon, alphabet, depth + 1)
         self._matcher = WordMatcher(population.lexicon)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
         self._looked_up: tuple[Sequence[str], npt.NDArray[np.int64]] = ([], np.zeros(0, np.int64))
@@ -106,11 +105,12 @@ class Truth:
     @cached_property
     def mean_word_length(self) -> float | None:
         """Mean symbols of the lexicon's spellable words, each as often as it is contributed."""
-        weights = self.counts * self.reachable
-        if not weights.any():
+        mass = int(self.counts.sum(where=self.reachable))
+        if not mass:
             return None
-        lengths = (self._lexicon.encoded(self._alphabet, self._depth + 1) != END).sum(axis=1)
-        return float(np.average(lengths, weights=weights))
+        symbols = self._lexicon.encoded(self._alphabet, self._depth + 1).T
+        typed = [self.counts.sum(where=self.reachable & (symbol != END)) for symbol in symbols]
+        return float(sum(typed) / mass)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -136,13 +136,19 @@ class Truth:
 
     def beginnings(self, length: int, among: Iterable[str]) -> set[str]:
         """Return which of some words are the first ``length`` symbols of a longer held word."""
-        held, found = itertools.compress(self.words, (self.clients > 0).tolist()), set(among)
+        # Bytes are numbers, of which a list would take eight times as much.
+        held, found = itertools.compress(self.words, (self.clients > 0).tobytes()), set(among)
         longer = (word for word in held if len(word) > length or not word.isascii())
         return {cut for word in longer if (cut := beginning(word, length)) != word and cut in found}
 
     def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
-        return float(self.counts[words].sum() / self.mass) if self.mass else 0.0
+        if not self.mass:
+            return 0.0
+        # What a mask selects may be nearly all, and is added up without a copy of it.
+        if words.dtype == np.bool_:
+            return float(self.counts.sum(where=np.asarray(words, dtype=np.bool_)) / self.mass)
+        return float(self.counts[words].sum() / self.mass)
 
     def observe(
         self, question: AnyQuestion, kept: npt.NDArray[Any] | None, discoveries: Discoveries
@@ -152,7 +158,7 @@ class Truth:
         trie, extended = question.names.extended, None
         if trie is not None and kept is not None:
             extended = trie.extend(kept)
-        was_alive = None if trie is None else _begin(self._walk, trie)
+        was_alive = None if trie is None else self._begin(trie)
         # A validation round takes words back, so what was found before does not count.
         self._found[:] = False
         self._found[ids[ids >= 0]] = True
@@ -161,8 +167,12 @@ class Truth:
             return Observed(coverage=coverage, missed_mass=math.nan)
         lost = was_alive & ~self._found
         if extended is not None:
-            lost &= ~_begin(self._walk, extended)
+            lost &= ~self._begin(extended)
         return Observed(coverage=coverage, missed_mass=self.share(lost))
+
+    def _begin(self, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
+        walk = self._matcher.walk(self._alphabet, self._depth + 1)
+        return np.asarray(walk.nodes(trie) != ABSENT)
 
 
 def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
@@ -175,10 +185,6 @@ def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
         "counted_clients": truth.counted_clients,
         "coverage_std_error_at_most": truth.share_std_error,
     }
-
-
-def _begin(walk: LexiconWalk, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
-    return np.asarray(walk.nodes(trie) != ABSENT)
 
 
 def _spellable_stubs(lexicon: Lexicon, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
