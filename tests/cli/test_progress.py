@@ -105,7 +105,7 @@ def test_a_phase_of_known_length_has_its_own_share():
 
     population = DrawnClients("keyboard60d", 20_000, seed=0)
     with Recording(SafeConsole(file=io.StringIO())) as progress:
-        population.count(lambda done, of: progress.phase("counting true words", done, of))
+        population.word_counts(lambda done, of: progress.phase("counting true words", done, of))
         assert progress.line().startswith("counting true words, 100%, ")
     assert heard[0] == (0, 20_000)
     assert heard[-1] == (20_000, 20_000)

@@ -24,10 +24,10 @@ COMMANDS = {
     "deployment": (
         "plan small --set population.clients=3000 --workers 0 -q --at item-central-epsilon=4 "
         "--protocol triehh --protocol blender --min-precision 0 --runs 2",
-        3,
+        4,
     ),
     "log": ("audit log log.csv --use-case emoji=4:1", 1),
-    "describe": ("data describe words.csv", 1),
+    "describe": ("data describe words.csv", 2),
     "presets": ("presets list", 1),
 }
 

@@ -232,7 +232,10 @@ def adaptive(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def ldp(tmp_path_factory) -> Path:
-    settings = ("protocol.name=ldp-triehh", "protocol.eta_max=40", "protocol.passes=2")
+    settings = (
+        "protocol.name=ldp-triehh", "protocol.eta_max=40", "protocol.passes=2",
+        "protocol.false_discovery_rate=0",
+    )  # fmt: skip
     return hostile_run(tmp_path_factory.mktemp("ldp"), *settings)
 
 

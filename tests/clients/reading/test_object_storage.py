@@ -97,7 +97,7 @@ def test_clients_of_an_address_are_those_of_its_copy(server, parts, tmp_path, ca
     shutil.rmtree(cache)
     again = pickle.loads(pickle.dumps(population))
     assert again.fingerprint() == population.fingerprint()
-    assert str(again.directory).startswith(str(cache))
+    assert str(again.table.directory).startswith(str(cache))
     assert np.array_equal(again.items.word_ids, open_prepared(tmp_path / "out").items.word_ids)
 
 

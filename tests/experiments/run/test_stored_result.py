@@ -27,7 +27,12 @@ TRIE = (
 )  # fmt: skip
 PROTOCOLS = {
     "with a bound that says nothing": (*TRIE, "protocol.max_items=2"),
-    "without a randomizer": (*TRIE, "protocol.oracle=none", "protocol.max_items=2"),
+    "without a randomizer": (
+        *TRIE,
+        "protocol.oracle=none",
+        "protocol.max_items=2",
+        "privacy.local_epsilon=8",
+    ),
     "central": ("protocol.name=triehh", "protocol.central_epsilon=20", "privacy.delta=0.01"),
     "reused": (*TRIE, "protocol.participation=every-round", "protocol.clients_per_layer=300"),
     "approximate": (*TRIE, "simulation.fidelity=exact-tally", "simulation.drawn_clients=100"),

@@ -317,6 +317,8 @@ def asks_for_one_word_of_everybody(all_cells: Sequence[Cell]) -> None:
                 share = 1.8 if cell.config.protocol.false_discovery_rate else 1.9
                 answers = share * cell.config.population.clients
                 assert cell.asked.clients == pytest.approx(answers, abs=2)
+            elif cell.protocol.startswith("OptPrefixTree"):  # asks everybody in each round
+                assert cell.asked.clients == cell.config.population.clients * cell.asked.layers
             elif not cell.protocol.startswith("TrieHH, central"):
                 assert 0 <= cell.config.population.clients - cell.asked.clients <= cell.asked.layers
 
