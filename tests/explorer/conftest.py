@@ -205,8 +205,12 @@ def hostile_population(words: list[str]) -> Clients:
 
 
 def run_in(directory: Path, population: Clients, *settings: str) -> Path:
-    """A run that records its candidates, in a directory."""
-    config = load_config(settings=["baseline=none", "execution.workers=0", *settings])
+    """A run that records its candidates, in a directory: of Adaptive TrieHH, if nothing is said."""
+    base = [
+        "baseline=none", "execution.workers=0", "protocol.name=adaptive-triehh",
+        "privacy.local_epsilon=8",
+    ]  # fmt: skip
+    config = load_config(settings=[*base, *settings])
     unfinished = directory / "unfinished"
     settled, result = run_config(config, population, log_in=lambda _: unfinished)
     shutil.rmtree(unfinished / LOG)
@@ -221,7 +225,7 @@ def hostile_run(directory: Path, *settings: str) -> Path:
         directory, hostile_population([*HOSTILE, LONG]),
         f"population.alphabet={SYMBOLS}", "population.known=none", "protocol.max_items=9",
         "protocol.depth=9", "protocol.clients_per_layer=auto", "privacy.local_epsilon=10",
-        *settings,
+        "protocol.participation=one-round", *settings,
     )  # fmt: skip
 
 

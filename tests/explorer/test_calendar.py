@@ -15,7 +15,7 @@ from tests.explorer.conftest import run_in
 SETTINGS = (
     "protocol.name=ldp-triehh", "protocol.depth=3", "protocol.passes=1", "protocol.eta_max=20",
     "protocol.clients_per_layer=auto", "devices.check_in=papaya",
-    "protocol.participation=one-round", "protocol.false_discovery_rate=0",
+    "protocol.participation=one-round", "protocol.max_items=10", "protocol.false_discovery_rate=0",
 )  # fmt: skip
 
 

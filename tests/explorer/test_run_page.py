@@ -287,6 +287,7 @@ def test_what_fake_clients_pushed_has_a_color_and_their_votes_are_named(page, tm
         tmp_path, small_population(4_000),
         "population.known=none", "protocol.name=ldp-triehh", "protocol.depth=6",
         "protocol.eta_max=60", "protocol.clients_per_layer=auto", "adversary.clients=300",
+        "protocol.participation=one-round", "protocol.max_items=10",
         'adversary.targets=["zzqqz"]',
     )  # fmt: skip
     written = write_report(directory)

@@ -24,7 +24,7 @@ CLIENTS = 4_000
 WORDS = ["lol", "haha", "xdx", "omgg", "qqq", "jkl", "brbb", "ikr", "smh", "zzq", "wtfx", "yolo"]
 BASE = (
     "population.alphabet=lower", "protocol.max_items=3", "protocol.depth=4",
-    "protocol.clients_per_layer=auto",
+    "protocol.clients_per_layer=auto", "protocol.participation=one-round",
 )  # fmt: skip
 ADAPTIVE = ("privacy.local_epsilon=5", "protocol.eta_max=80")
 VALIDATED_LDP = (
