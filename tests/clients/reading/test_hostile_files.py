@@ -17,16 +17,8 @@ from fedhh.clients.known_words import load_known
 from fedhh.clients.reading import tables
 from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.toml_file import read_toml
-from fedhh.validation import InputError
+from tests.clients.reading.refusals import refusal
 from tests.thinned import thinned
-
-
-def refusal(read, path) -> str:
-    with pytest.raises(InputError) as caught:
-        read(path)
-    message = str(caught.value)
-    assert message.isprintable()
-    return message
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

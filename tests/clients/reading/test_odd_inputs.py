@@ -14,17 +14,10 @@ import pytest
 import fedhh
 from fedhh.clients.reading.sources import read_population
 from fedhh.validation import InputError
+from tests.clients.reading.refusals import refusal
 from tests.every import every
 
 PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":"a"}\n'
-
-
-def refusal(read, path) -> str:
-    with pytest.raises(InputError) as caught:
-        read(path)
-    message = str(caught.value)
-    assert message.isprintable()
-    return message
 
 
 @pytest.mark.parametrize(
