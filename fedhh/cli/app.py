@@ -115,11 +115,10 @@ def main(commands: typer.Typer = app) -> None:
         status = _complain(str(error), status=1)
     except _UsageError as error:
         status = _explain_usage(error)
-    except BrokenPipeError:
-        # The reader went away, as `fedhh ... | head` does; that is no failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
     except Exception as error:
+        if _is_reader_gone(error):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
         if os.environ.get("FEDHH_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
@@ -131,6 +130,15 @@ def main(commands: typer.Typer = app) -> None:
         _say("Set FEDHH_TRACEBACK=1 to see where.")
         status = 1
     sys.exit(status)
+
+
+def _is_reader_gone(error: Exception) -> bool:
+    """Return whether the reader went away, as `fedhh ... | head` does: no failure of ours.
+
+    Typer wants to exit then.
+    """
+    wanted = error.__cause__
+    return isinstance(wanted.__context__ if wanted else error, BrokenPipeError)
 
 
 def _cure_of_a_full_disk(words: Sequence[str]) -> str:
