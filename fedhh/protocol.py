@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
 from fedhh.found import Discoveries, Found
-from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.settings import Settings
 from fedhh.validation import InputError
@@ -175,7 +174,7 @@ class RunState(Generic[State]):
     history: tuple[RoundSummary, ...] = ()
 
 
-class DiscoveryProtocol(Settings, ChecksReturns, ABC, Generic[State, QuestionType]):
+class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the

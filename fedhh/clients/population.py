@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.plugin_returns import ChecksReturns
 from fedhh.questions.clients import ClientBlock
 from fedhh.simulation.roster import Arrangement, ClientOrder
 from fedhh.words.lexicon import Lexicon
@@ -47,7 +46,7 @@ class WordCounts:
     share_std_error: float = 0.0
 
 
-class Population(ChecksReturns, ABC):
+class Population(ABC):
     """Clients with their words, and the truth that a simulator may know about them.
 
     Attributes:

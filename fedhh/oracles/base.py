@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
-from fedhh.plugin_returns import ChecksReturns
 from fedhh.settings import ReportEpsilon, Settings
 from fedhh.validation import InputError
 
@@ -63,7 +62,7 @@ def require_in_domain(numbers: Values, domain_size: int, name: str = "values") -
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyOracle(Settings, ChecksReturns, ABC):
+class FrequencyOracle(Settings, ABC):
     """A local randomizer over the values 0 .. domain_size - 1, and its unbiased estimator.
 
     Fields are public parameters; data and randomness are arguments.
