@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -37,16 +36,16 @@ class State:
 
     Attributes:
         trusts: Whether modules are imported that a configuration names.
-        offered: Folders next to the configurations that are being read.
-        opened: Folders that are searched: among the offered ones those that had to be.
+        folders: Next to the configurations that were read with trust; they are searched.
         texts: Modules that another process had from such folders, by path.
+        num_reading: How many configurations are being read.
         num_disabling: How many readers want nothing to be imported.
     """
 
     trusts: bool = False
-    offered: tuple[Path, ...] = ()
-    opened: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    num_reading: int = 0
     num_disabling: int = 0
 
 
@@ -70,7 +69,7 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
     if _state.num_disabling:
         raise DisabledError(f"{name!r} names code, and reading a directory imports none.")
     if ":" in name:
-        _open_for(name)
+        _require_trust(name)
         return _class_at(name, kind)
     points = _entry_points(kind)
     if name not in points:
@@ -86,12 +85,15 @@ def names(kind: Kind, builtin: Mapping[str, str]) -> list[str]:
 @contextmanager
 def offered(folder: Path) -> Iterator[None]:
     """Take names for those of a configuration, in whose folder modules may stand."""
-    before = _state.offered
-    _state.offered = (*before, folder.resolve())
+    folder = folder.resolve()
+    if _state.trusts and folder not in _state.folders:
+        _state.folders.append(folder)
+        sys.path.append(str(folder))
+    _state.num_reading += 1
     try:
         yield
     finally:
-        _state.offered = before
+        _state.num_reading -= 1
 
 
 def trust(everything: bool) -> None:
@@ -132,39 +134,30 @@ def save_sources(folder: Path) -> None:
 
 def install(texts: Mapping[str, str]) -> None:
     """Make modules importable from what `sources` returned in another process."""
-    own = set(map(_top_of, _own_files()))
-    theirs = {path: text for path, text in texts.items() if _top_of(path) not in own}
+    own = {path.split("/")[0] for path in _own_files()}
+    theirs = {path: text for path, text in texts.items() if path.split("/")[0] not in own}
     if theirs == _state.texts:
         return
     folder = Path(tempfile.mkdtemp(prefix="fedhh-plugins-"))
     for path, text in theirs.items():
         write_text(folder / path, text)
-        _forget(_top_of(path))
+        # A module of that name may have changed since.
+        sys.modules.pop(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."), None)
     _state.texts = theirs
     sys.path.insert(0, str(folder))
 
 
 def _own_files() -> dict[str, Path]:
-    """Return the files of the modules that came from opened folders, by path below these."""
+    """Return the files of the modules that came from folders, by path below these."""
     files: dict[str, Path] = {}
-    for name, module in list(sys.modules.items()) if _state.opened else []:
+    for name, module in list(sys.modules.items()) if _state.folders else []:
         file = Path(getattr(module, "__file__", None) or "")
         is_package = file.name == "__init__.py"
         home = file.parent.parent if is_package else file.parent
-        if "." not in name and name != "fedhh" and home in _state.opened:
+        if "." not in name and name != "fedhh" and home in _state.folders:
             for each in sorted(file.parent.rglob("*.py")) if is_package else [file]:
                 files[each.relative_to(home).as_posix()] = each
     return files
-
-
-def _top_of(path: str) -> str:
-    return path.partition("/")[0].removesuffix(".py")
-
-
-def _forget(top: str) -> None:
-    """Import a module and those below it again when they are asked for."""
-    for name in [each for each in sys.modules if each == top or each.startswith(f"{top}.")]:
-        del sys.modules[name]
 
 
 class Carried:
@@ -192,25 +185,16 @@ def _value_after(_: None, value: Any) -> Any:
     return value
 
 
-def _open_for(place: str) -> None:
-    """Open the offered folders for a class, if it is trusted; InputError if it is not."""
+def _require_trust(place: str) -> None:
+    """Raise InputError if a configuration names a module that nobody trusts."""
     module = place.partition(":")[0]
-    top = module.partition(".")[0]
     kinds: tuple[Kind, ...] = get_args(Kind)
-    points = (point for kind in kinds for point in _entry_points(kind).values())
+    points = [point for kind in kinds for point in _entry_points(kind).values()]
     known = {point.module.partition(".")[0] for point in points}
-    if module in sys.modules or top in known:
-        return
-    if _state.trusts:
-        for folder in _state.offered:
-            if folder not in _state.opened:
-                _state.opened.append(folder)
-                sys.path.append(str(folder))
-        return
-    places = [*sys.path, *map(str, _state.offered)]
-    if _state.offered and (spec := PathFinder.find_spec(top, places)):
+    is_known = module in sys.modules or module.partition(".")[0] in known
+    if _state.num_reading and not _state.trusts and not is_known:
         raise InputError(
-            f"{place!r} names code: {spec.origin or top} would be imported; read it, and give "
+            f"{place!r} names code: the module {module!r} would be imported; read it, and give "
             "--trust if it may run."
         )
 

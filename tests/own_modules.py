@@ -22,7 +22,7 @@ def own_modules(*, trusted: bool) -> Iterator[None]:
     finally:
         for name, module in list(sys.modules.items()):
             folders = Path(getattr(module, "__file__", None) or "").parents
-            if any(each in state.opened for each in folders) and name.partition(".")[0] != "fedhh":
+            if any(each in state.folders for each in folders) and name.partition(".")[0] != "fedhh":
                 del sys.modules[name]
         plugins._state = before
         sys.path[:] = paths

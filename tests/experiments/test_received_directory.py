@@ -179,7 +179,7 @@ def test_code_next_to_a_result_runs_with_trust_alone(sent, received, command):
     if "--resume" in command and kind in ("run", "days"):
         (folder / kind / "result.json").unlink()
     paths = [part.replace("@", f"{folder}/") for part in command]
-    asks = r"sent_code\.py would be imported; read it, and give --trust"
+    asks = r"'sent_code' would be imported; read it, and give --trust"
     with pytest.raises(InputError, match=asks):
         call(*paths, "-q")
     assert not (sent / MARK).exists()
@@ -194,7 +194,7 @@ def test_code_next_to_a_configuration_is_asked_about_wherever_it_stands(
     run = ("run", "--config", folder / "run.toml", "--out", "new", "-q")
     for here in (folder.parent, folder):
         monkeypatch.chdir(here)
-        with pytest.raises(InputError, match=r"sent_code\.py would be imported; .*--trust"):
+        with pytest.raises(InputError, match=r"'sent_code' would be imported; .*--trust"):
             call(*run)
     assert not (sent / MARK).exists()
 
