@@ -22,9 +22,6 @@ from fedhh.words.alphabet import Alphabet, joined
 
 Goal = Literal["promote", "demote", "collude"]
 Strategy = Literal["output", "input", "random-reports"]
-FakeCounts = Count | tuple[Count, ...] | None
-FakeShare = Annotated[float, Gt(0), Lt(1)]
-TargetLength = Annotated[int, Ge(1), Le(1_000)]
 
 MOST_TARGETS = 1_000_000
 """Words that fake clients push."""
@@ -56,13 +53,13 @@ class Adversary(Settings):
         target_length: Symbols of a random target.
     """
 
-    clients: FakeCounts = None
-    share: FakeShare | None = None
+    clients: Count | tuple[Count, ...] | None = None
+    share: Annotated[float, Gt(0), Lt(1)] | None = None
     goal: Goal = "promote"
     strategy: Strategy = "output"
     targets: tuple[str, ...] = ()
     num_targets: Annotated[int, Ge(1), Le(MOST_TARGETS)] = 1
-    target_length: TargetLength = 8
+    target_length: Annotated[int, Ge(1), Le(1_000)] = 8
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,10 +36,7 @@ FEWEST_ANSWERS = 2
 """Of a round, whatever is configured: one answer has no estimate with a variance."""
 
 Points = tuple[tuple[float, float], ...]
-SmallerShare = Annotated[float, Ge(0), Lt(1)]
 PositiveShare = Annotated[float, Gt(0), Le(1)]
-Hours = Annotated[float, Ge(0), Le(MOST_HOURS)]
-Deadline = Annotated[float, Gt(0), Le(MOST_HOURS)]
 
 CURVES: dict[str, Points] = {
     "always": ((0.0, 1.0),),
@@ -80,12 +77,12 @@ class Devices(Settings):
 
     check_in: str | Points = "always"
     eligible: PositiveShare = 1.0
-    dropout: SmallerShare = 0.0
-    deadline_hours: Deadline | None = None
+    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0
+    deadline_hours: Annotated[float, Gt(0), Le(MOST_HOURS)] | None = None
     least_clients: Count | None = None
     least_share: PositiveShare | None = None
     when_missed: Literal["wait", "stop"] = "wait"
-    gap_hours: Hours = 0.0
+    gap_hours: Annotated[float, Ge(0), Le(MOST_HOURS)] = 0.0
     answers_per_day: Count | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:

@@ -13,11 +13,10 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import BaseMetadata, Ge, Gt, Le, Lt
 
@@ -60,8 +59,8 @@ AUTO: Literal["auto"] = "auto"
 
 CountOrAuto = Count | Literal["auto"]
 
-_SIGNS = {Ge: ("ge", "<=", operator.ge), Gt: ("gt", "<", operator.gt),
-          Le: ("le", "<=", operator.le), Lt: ("lt", "<", operator.lt)}  # fmt: skip
+_BOUNDS = {Ge: (">=", operator.ge), Gt: (">", operator.gt),
+           Le: ("<=", operator.le), Lt: ("<", operator.lt)}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,47 +89,24 @@ def config_path(annotation: Any) -> str | None:
 
 
 class Settings:
-    """A dataclass of settings: given by name, and each within what its annotation says.
+    """A dataclass of settings, each within what its annotation says.
 
     Fields are frozen and public. A subclass checks what they have to be together in its own
     ``__post_init__``, after this one's.
 
     Raises:
-        InputError: One line, with the name, the value and the bound, or with the name that was
-            meant.
+        InputError: One line, with the name, the value and the bound.
 
     >>> @dataclasses.dataclass(frozen=True, kw_only=True)
     ... class Mine(Settings):
-    ...     local_epsilon: Positive = 8.0
-    >>> Mine(epsilon=4.0)  # doctest: +ELLIPSIS
+    ...     share: Chance = 0.5
+    >>> Mine(share=1.5)
     Traceback (most recent call last):
     ...
-    fedhh.validation.InputError: Mine has no setting 'epsilon'; ... Known: local_epsilon.
-    >>> Mine(local_epsilon=0.0)
-    Traceback (most recent call last):
-    ...
-    fedhh.validation.InputError: Expected 0 < local_epsilon < inf, got local_epsilon=0.0.
+    fedhh.validation.InputError: Expected a number share >= 0 and <= 1, got share=1.5.
     """
 
     __slots__ = ()
-
-    def __new__(cls, *values: object, **settings: object) -> Self:
-        """Check the names, before a dataclass's own initializer knows only that they are wrong."""
-        accepted = _parameters(cls.__init__)
-        if accepted is not None:
-            if values:
-                # The first one of which the value may be meant.
-                alike = [x for x in accepted if type(getattr(cls, x, None)) is type(values[0])]
-                name = next(iter([*alike, *accepted]), "name")
-                raise InputError(
-                    f"Expected the settings of {cls.__name__} by name, such as "
-                    f"{cls.__name__}({name}={shown(values[0])}), got {len(values)} without a name."
-                )
-            for name in settings:
-                if name not in accepted:
-                    tail = did_you_mean(name, accepted)
-                    raise InputError(f"{cls.__name__} has no setting {name!r}{tail}")
-        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
@@ -139,15 +115,6 @@ class Settings:
             members = alternatives(annotation)
             if not any(fits(value, member) for member in members):
                 raise InputError(_complaint(name, value, members))
-
-
-@cache
-def _parameters(initializer: Callable[..., None]) -> tuple[str, ...] | None:
-    """Return what an initializer takes by name alone; None if it takes anything else, too."""
-    parameters = list(inspect.signature(initializer).parameters.values())[1:]
-    if any(each.kind is not each.KEYWORD_ONLY for each in parameters):
-        return None
-    return tuple(each.name for each in parameters)
 
 
 def decided(value: int | Literal["auto"], name: str) -> int:
@@ -192,18 +159,38 @@ def fits(value: Any, annotation: Any) -> bool:
     if kind in {int, float}:
         if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real):
             return False
-        return all(_holds(value, bound) for bound in bounds_of(annotation))
+        return all(_BOUNDS[type(bound)][1](value, _limit(bound)) for bound in bounds_of(annotation))
     if get_origin(kind) is tuple:
-        members = alternatives(get_args(kind)[0])
-        return isinstance(value, tuple) and all(
-            any(fits(each, member) for member in members) for each in value
+        each, *more = get_args(kind)
+        kinds = alternatives(each)
+        return (
+            isinstance(value, tuple)
+            and (more == [...] or len(value) == len(get_args(kind)))
+            and all(any(fits(part, member) for member in kinds) for part in value)
         )
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-def expectation(annotation: Any) -> str:
-    """Return what a union of a number and words may hold, as text for a message."""
-    return " or ".join(_member_text(member) for member in alternatives(annotation))
+def expectation(annotation: Any, name: str = "") -> str:
+    """Return what a value, which may have a name, is expected to be, as text for a message."""
+    kind = _plain(annotation)
+    if kind in {int, float}:
+        number = f"{'an integer' if kind is int else 'a number'} {name}".rstrip()
+        limits = [f"{_BOUNDS[type(each)][0]} {_limit(each)}" for each in bounds_of(annotation)]
+        return f"{number} {' and '.join(limits)}".rstrip()
+    if get_origin(kind) in {Union, UnionType}:
+        text = " or ".join(map(expectation, get_args(kind)))
+    elif get_origin(kind) is Literal:
+        text = " or ".join(json.dumps(each) for each in get_args(kind))
+    elif get_origin(kind) is tuple:
+        *parts, last = map(expectation, get_args(kind))
+        text = (
+            f"a tuple, each {parts[0]}" if last == "Ellipsis" else f"({', '.join([*parts, last])})"
+        )
+    else:
+        texts = {NoneType: "None", bool: "true or false", str: "text"}
+        text = texts.get(kind, str(kind))
+    return f"{name} as {text}" if name else text
 
 
 @cache
@@ -211,60 +198,14 @@ def _plain(annotation: Any) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _limit(bound: Any) -> tuple[Any, str, Any]:
-    name, sign, compare = _SIGNS[type(bound)]
-    return getattr(bound, name), sign, compare
+def _limit(bound: Any) -> Any:
+    return getattr(bound, type(bound).__name__.lower())
 
 
-def _holds(value: Any, bound: BaseMetadata) -> bool:
-    limit, _, compare = _limit(bound)
-    return bool(compare(value, limit))
-
-
-def _complaint(name: str, value: Any, members: Sequence[Any]) -> str:
+def _complaint(name: str, value: Any, members: tuple[Any, ...]) -> str:
     first, *rest = members
     kind = _plain(first)
     if get_origin(kind) is Literal and not rest:
         return f"Unknown {name} {shown(value)}{did_you_mean(str(value), map(str, get_args(kind)))}"
-    ends = "".join(f" or {_member_text(member)}" for member in rest)
-    return f"Expected {_range(name, first, value)}{ends}, got {name}={shown(value)}."
-
-
-def _range(name: str, annotation: Any, value: Any) -> str:
-    """Return a name with its bounds, such as "an integer depth >= 1" or "0 < share < 1"."""
-    limits = [(type(bound) in {Ge, Gt}, *_limit(bound)[:2]) for bound in bounds_of(annotation)]
-    low = next(((limit, sign) for is_low, limit, sign in limits if is_low), None)
-    high = next(((limit, sign) for is_low, limit, sign in limits if not is_low), None)
-    kind = _plain(annotation)
-    prefix = "an integer " if kind is int else ""
-    if kind is int and low is not None and not (high and fits(value, Annotated[int, Gt(high[0])])):
-        return f"{prefix}{name} {low[1].replace('<', '>')} {low[0]}"
-    if kind not in {int, float}:
-        return f"{name} as {_member_text(annotation)}"
-    before = "" if low is None else f"{_digits(low[0])} {low[1]} "
-    after = "" if high is None else f" {high[1]} {_digits(high[0])}"
-    return f"{prefix}{before}{name}{after}"
-
-
-def _digits(limit: float) -> str:
-    return f"{limit:g}" if isinstance(limit, float) else str(limit)
-
-
-def _member_text(annotation: Any) -> str:
-    kind = _plain(annotation)
-    if kind is NoneType:
-        return "None"
-    if get_origin(kind) is Literal:
-        return " or ".join(json.dumps(each) for each in get_args(kind))
-    if get_origin(kind) is tuple:
-        return f"a tuple, each {expectation(get_args(kind)[0])}"
-    if kind is int:
-        bounds = bounds_of(annotation)
-        low = next((bound.ge for bound in bounds if isinstance(bound, Ge)), None)
-        high = next((bound.le for bound in bounds if isinstance(bound, Le)), None)
-        if low is None:
-            return "an integer"
-        return (
-            f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-        )
-    return {float: "a number", bool: "true or false", str: "text"}.get(kind, str(kind))
+    ends = "".join(f" or {expectation(member)}" for member in rest)
+    return f"Expected {expectation(first, name)}{ends}, got {name}={shown(value)}."

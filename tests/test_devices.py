@@ -109,16 +109,15 @@ def test_rounds_and_blocks_draw_check_ins_of_their_own():
         ({"check_in": ((1.0, 0.0),)}, "shares of check_in"),
         ({"check_in": ((-1.0, 0.5),)}, "hours of check_in from 0 to 8760"),
         ({"check_in": ((math.nan, 0.5),)}, "hours of check_in"),
-        ({"eligible": 0.0}, "Expected 0 < eligible <= 1, got eligible=0.0"),
+        ({"eligible": 0.0}, "Expected a number eligible > 0 and <= 1, got eligible=0.0"),
         ({"eligible": 1.1}, "eligible=1.1"),
-        ({"dropout": 1.0}, "Expected 0 <= dropout < 1, got dropout=1.0"),
+        ({"dropout": 1.0}, "Expected a number dropout >= 0 and < 1, got dropout=1.0"),
         ({"dropout": -0.1}, "dropout=-0.1"),
         ({"deadline_hours": 0.0}, "deadline_hours"),
         ({"least_clients": 3, "least_share": 0.5}, "least_clients or least_share, got both"),
         ({"when_missed": "go"}, "when_missed"),
         ({"gap_hours": -1.0}, "gap_hours"),
         ({"answers_per_day": 0}, "answers_per_day"),
-        ({"elegible": 0.5}, "did you mean 'eligible'"),
     ],
 )
 def test_what_is_out_of_bounds_is_refused_in_one_line(settings, message):

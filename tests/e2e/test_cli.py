@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
             (["--set", "protocol.oracle=zz"], "Unknown oracle 'zz'"),
             (
                 ["--set", "simulation.drawn_clients=0"],
-                "simulation.drawn_clients = 0: expected an integer from 1 to 1099511627776, "
+                "simulation.drawn_clients = 0: expected an integer >= 1 and <= 1099511627776, "
                 'or "all".',
             ),
             (
@@ -107,7 +107,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
             (["--ray-address", "127.0.0.1:1", "--workers", "auto"], "No Ray cluster answers"),
             (
                 ["--workers", "x"],
-                'execution.workers = "x": expected an integer of at least 0, or "auto".',
+                'execution.workers = "x": expected an integer >= 0, or "auto".',
             ),
             (["--out", "x" * 300], "File name too long; give another --out."),
             (["--data", "x" * 300 + ".csv"], "File name too long."),

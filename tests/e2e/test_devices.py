@@ -59,7 +59,7 @@ def test_a_configuration_of_devices_is_read_written_and_read_again():
         (["devices.check_in=papya"], "devices: Unknown check_in 'papya'; did you mean 'papaya'"),
         (
             ["devices.check_in=3"],
-            "devices.check_in = 3: expected always, papaya, or a list of poin",
+            "devices.check_in = 3: expected text, or a tuple, each (a number, a number).",
         ),
         (["devices.check_in=[[1, 0.5, 2]]"], "devices.check_in = "),
         (["devices.check_in=[[2, 0.5], [1, 0.6]]"], "devices: Expected rising hours"),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.adversary import Strategy
+from fedhh.adversary import Adversary, Strategy
 from fedhh.clients.population import Population
 from fedhh.experiments.attack.dose_response import (
     CHANCES,
@@ -27,13 +27,13 @@ from fedhh.experiments.attack.dose_response import (
     merged,
     next_doses,
 )
-from fedhh.experiments.config.adversary import AdversaryConfig
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.labels import protocol_labels
 from fedhh.experiments.config.load import change_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import with_protocols
 from fedhh.experiments.config.schema import Config
+from fedhh.experiments.config.section import section_of
 from fedhh.experiments.run.arguments import require_population
 from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.run import check_config, run_config
@@ -293,7 +293,9 @@ def _resistance(
     def run(ladder: list[int], each: int) -> None:
         nonlocal doses, coverage, number
         sizes = tuple(clients for clients in ladder for _ in range(each))
-        fakes = AdversaryConfig(clients=sizes, num_targets=targets * len(sizes), strategy=strategy)
+        fakes = section_of(Adversary).model_validate(
+            {"clients": sizes, "num_targets": targets * len(sizes), "strategy": strategy}
+        )
         attacked = config.model_copy(
             update={"adversary": fakes, "seed": config.seed + number, "baseline": None}
         )

@@ -173,12 +173,12 @@ def _parse_protocol(table: Any, key: str, origin: str) -> ProtocolSection:
 
 def devices_of(config: Config) -> Devices | None:
     """Return when clients' devices are there; None if all of them always answer at once."""
-    return None if config.devices is None else config.devices.devices
+    return None if config.devices is None else config.devices.made
 
 
 def adversary_of(config: Config) -> Adversary | None:
     """Return a configuration's fake clients; None if all clients are honest."""
-    return None if config.adversary is None else config.adversary.adversary
+    return None if config.adversary is None else config.adversary.made
 
 
 def use_data(table: dict[str, Any], data: Path) -> None:

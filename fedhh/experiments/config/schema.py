@@ -25,8 +25,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from fedhh.accounting.guarantees import UNITS, Unit
-from fedhh.experiments.config.adversary import AdversaryConfig
-from fedhh.experiments.config.devices import DevicesConfig
+from fedhh.adversary import Adversary
+from fedhh.devices import Devices
 from fedhh.experiments.config.section import (
     DEFAULT_PROTOCOL,
     CountOrAuto,
@@ -35,6 +35,7 @@ from fedhh.experiments.config.section import (
     known_sections,
     one_of,
     section_class,
+    section_of,
     text_or_texts,
 )
 from fedhh.settings import Count
@@ -301,8 +302,8 @@ class Config(Section):
     baseline: tuple[SerializeAsAny[ProtocolSection], ...] | None = None
     privacy: PrivacyConfig = PrivacyConfig()
     simulation: SimulationConfig = SimulationConfig()
-    devices: DevicesConfig | None = None
-    adversary: AdversaryConfig | None = None
+    devices: section_of(Devices) | None = None  # type: ignore[valid-type]
+    adversary: section_of(Adversary) | None = None  # type: ignore[valid-type]
     metrics: MetricsConfig = MetricsConfig()
     execution: ExecutionConfig = ExecutionConfig()
     output: OutputConfig = OutputConfig()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from annotated_types import Gt, Lt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
@@ -40,6 +40,9 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_describe)
 
 
+_Section = TypeVar("_Section", bound=Section)
+
+
 def table_in(annotation: Any) -> Any:
     """Return the class of the table that a key holds, if it is not left out; else the annotation.
 
@@ -56,13 +59,17 @@ def one_of(annotation: Any) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         members = alternatives(annotation)
-        value = tuple(value) if isinstance(value, list) else value
+        value = _as_tuples(value)
         if any(settings.fits(value, each) for each in members):
             return value
         expected = ", or ".join(map(settings.expectation, members))
         raise PydanticCustomError("one_of", "{expected}", {"expected": expected})
 
     return BeforeValidator(check)
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def text_or_texts(expected: str) -> BeforeValidator:
@@ -135,8 +142,8 @@ def switch_protocol(table: dict[str, Any], name: Any) -> dict[str, Any]:
     return {"name": name} | {k: table[k] for k in SHARED_SETTINGS if k in table and k in fields}
 
 
-def own_settings(kind: type[AnyProtocol]) -> dict[str, Any]:
-    """Return the annotations of the settings that stand in a protocol's own table."""
+def own_settings(kind: Any) -> dict[str, Any]:
+    """Return the annotations of the settings that stand in a class's own table."""
     return {key: each for key, each in settings_of(kind).items() if config_path(each) is None}
 
 
@@ -148,17 +155,39 @@ def borrowed_settings(kind: type[AnyProtocol]) -> dict[str, str]:
 
 @cache
 def _section_of(kind: type[Any], name: str) -> type[ProtocolSection]:
+    return _table(kind, ProtocolSection, kind.title, name=(Literal[name], name))
+
+
+class MadeSection(Section):
+    """A table whose keys are the settings of a class, such as `fedhh.devices.Devices`."""
+
+    kind: ClassVar[type[Any]]
+
+    @property
+    def made(self) -> Any:
+        """The settings, for a run; InputError if they contradict each other."""
+        return self.kind(**dict(self))
+
+
+@cache
+def section_of(kind: type[Any]) -> type[MadeSection]:
+    """Return the class of a table whose keys are the settings of a class."""
+    section = _table(kind, MadeSection, kind.__name__.lower())
+    section.kind = kind
+    return section
+
+
+def _table(kind: type[Any], base: type[_Section], title: str, **fields: Any) -> type[_Section]:
     own = own_settings(kind)
-    fields: dict[str, Any] = {"name": (Literal[name], name)}
     for field in dataclasses.fields(kind):
         if field.name in own:
             default = ... if field.default is dataclasses.MISSING else field.default
             fields[field.name] = (_key_type(own[field.name]), default)
     texts = "\n".join(f"    {key}: {text}" for key, text in described(kind).items())
-    section: type[ProtocolSection] = create_model(
+    section: type[_Section] = create_model(
         f"{kind.__name__}Section",
-        __base__=ProtocolSection,
-        __doc__=f"Settings of {kind.title}.\n\nAttributes:\n{texts}\n",
+        __base__=base,
+        __doc__=f"Settings of {title}.\n\nAttributes:\n{texts}\n",
         **fields,
     )
     return section
@@ -168,12 +197,21 @@ def _key_type(annotation: Any) -> Any:
     """Return a setting's type for pydantic, which says finite in words and not in bounds."""
     if len(alternatives(annotation)) > 1:
         return Annotated[annotation, one_of(annotation)]
+    if annotation == tuple[str, ...]:
+        return Annotated[annotation, BeforeValidator(_as_texts)]
     infinite = {Gt(-math.inf), Lt(math.inf)}
     bounds = bounds_of(annotation)
     if infinite.isdisjoint(bounds):
         return annotation
     kept = [bound for bound in bounds if bound not in infinite]
     return Annotated[(get_args(annotation)[0], *kept, Field(allow_inf_nan=False))]
+
+
+def _as_texts(value: Any) -> Any:
+    """Return the texts of a list, or one text by itself."""
+    if isinstance(value, str):
+        value = [value] if value else []
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _restored(name: str, values: dict[str, Any]) -> ProtocolSection:

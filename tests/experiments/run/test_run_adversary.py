@@ -173,7 +173,7 @@ def test_protocols_of_python_are_attacked_in_a_sweep_as_alone():
         ("adversary.goal=steal", "adversary.goal"),
         ("adversary.strategie=input", "unknown key adversary.strategie"),
         ("adversary.share=0.5", "adversary: Expected one of adversary.clients"),
-        ("adversary.targets=[1]", "expected a word or a list of words"),
+        ("adversary.targets=[1]", "adversary.targets.0 = 1: expected a valid string"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_place(setting, complaint):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import pytest
 
 import fedhh
 from fedhh.experiments.run.sentences import privacy_sentence, sentence
-from fedhh.oracles import SubsetSelection
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 from tests.thinned import thinned
@@ -85,17 +83,6 @@ def test_privacy_against_the_server_says_who_trusts_it(protocol, text):
     said = privacy_sentence(fedhh.simulate(protocol, POPULATION, seed=0))
     assert text in said
     assert "inf against the server" not in said
-
-
-def test_names_of_settings_are_checked_in_one_line():
-    with pytest.raises(InputError, match=r"no setting 'epsilon'; did you mean 'local_epsilon'\?"):
-        fedhh.LdpTrieHH(epsilon=8.0)
-    with pytest.raises(InputError, match=r"by name, such as LdpTrieHH\(local_epsilon=8.0\)"):
-        fedhh.LdpTrieHH(8.0)
-    with pytest.raises(InputError, match="SubsetSelection has no setting 'eps'"):
-        SubsetSelection(eps=3.0, domain_size=4)
-    # What makes objects in other ways goes on to do so.
-    assert pickle.loads(pickle.dumps(ADAPTIVE)) == ADAPTIVE
 
 
 @pytest.mark.parametrize("ask", [fedhh.simulate, lambda *a, **k: next(fedhh.rounds(*a, **k))])

@@ -173,7 +173,10 @@ def test_results_are_shown_as_a_table_and_figures(both):
         ({"axes": {"passes": 2}}, "Expected axis passes as a list of values, got 2"),
         ({"axes": {"sampler": "greedy"}}, "Expected axis sampler as a list"),
         ({"axes": {"passes": []}}, "got none"),
-        ({"axes": {"passes": [0]}}, "passes=0: Expected an integer passes >= 1, got passes=0"),
+        (
+            {"axes": {"passes": [0]}},
+            "passes=0: Expected an integer passes >= 1 and <= 100, got passes=0",
+        ),
         ({"axes": {"passes": [1, 1]}}, "repeats a cell"),
         ({"axes": {"clients_per_layer": [4_000]}}, "clients_per_layer=4000: The population has"),
         ({"axes": {"total_clients": [9], "clients_per_layer": [5]}}, "vary one of the two"),
