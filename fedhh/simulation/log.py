@@ -75,7 +75,9 @@ class Log:
         Raises:
             InputError: They are damaged, incomplete, of another run, or larger than memory.
         """
-        paths = [self._path(place) for place in range(len(list(self._folder.glob("[0-9]*.npz"))))]
+        paths = [
+            self._path(place) for place in range(len(list(self._folder.glob("[0-9]*.arrays"))))
+        ]
         size, memory = sum(path.stat().st_size for path in paths if path.exists()), memory_bytes()
         if size > memory:
             too_large = f"{size:,} bytes, expected at most this machine's memory of {memory:,}"
@@ -102,7 +104,7 @@ class Log:
         write_archive(self._path(place), arrays, notes)
 
     def _path(self, place: int) -> Path:
-        return self._folder / f"{place}.npz"
+        return self._folder / f"{place}.arrays"
 
     def _read(self, path: Path) -> LoggedRound:
         arrays, notes = read_archive(path)

@@ -1,19 +1,15 @@
 """Arrays and notes in one file that is whole or absent, and runs nothing when it is read.
 
-The file is an npz archive without compression, so it holds no more than its size; notes are a JSON
-entry of it. A digest of all content is checked when it is read; it finds damage, not forgery.
+The first line is the SHA-256 of all that follows; the second is JSON: the notes, and each array's
+type and shape. Then come the arrays' bytes. A digest finds damage, not forgery.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-import struct
-import tokenize
-import warnings
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,27 +22,13 @@ from fedhh.system.machine import memory_bytes
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
 
-_SCHEMA_VERSION = 3
-_NOTES, _DIGEST = "notes", "digest"
+_SCHEMA_VERSION = 4
 
 DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,  # of archives that ask for a password or an unknown compression, of deep nesting
-    SyntaxError,
-    TypeError,
-    UserWarning,  # of headers that only an old Python would write
+    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
     ValueError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What a damaged archive, a member of it, or a header of an array raises when it is read."""
+)  # fmt: skip
+"""What a damaged archive, or what it holds, raises where it is read."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -54,14 +36,21 @@ Arrays = dict[str, npt.NDArray[Any]]
 def write_archive(
     path: Path, arrays: Mapping[str, npt.NDArray[Any]], notes: Mapping[str, Any]
 ) -> None:
-    """Write named arrays of numbers, and notes as JSON has them, to a ``.npz`` and to the disk."""
-    text = json.dumps({"schema_version": _SCHEMA_VERSION, "notes": notes})
-    content = {**arrays, _NOTES: np.frombuffer(text.encode(), dtype=np.uint8)}
-    content[_DIGEST] = _digest(content)
-    with whole_file(path) as temporary:
-        np.savez(temporary, **content)  # type: ignore[arg-type]
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+    """Write named arrays of numbers, and notes as JSON has them, to a file and to the disk."""
+    kinds = {name: (each.dtype.str, each.shape) for name, each in arrays.items()}
+    text = json.dumps({"schema_version": _SCHEMA_VERSION, "notes": notes, "arrays": kinds})
+    content: list[Any] = [
+        f"{text}\n".encode(),
+        *(np.ascontiguousarray(x).ravel() for x in arrays.values()),
+    ]
+    digest = hashlib.sha256()
+    for each in content:
+        digest.update(each)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        file.write(f"{digest.hexdigest()}\n".encode())
+        file.writelines(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_archive(path: Path) -> tuple[Arrays, dict[str, Any]]:
@@ -73,14 +62,24 @@ def read_archive(path: Path) -> tuple[Arrays, dict[str, Any]]:
     """
     try:
         require_regular(path)
-        arrays = _read(path)
-        digest = arrays.pop(_DIGEST, None)
-        content = json.loads(arrays[_NOTES].tobytes().decode())
-        if content["schema_version"] != _SCHEMA_VERSION:
-            raise ValueError(f"schema {content['schema_version']}, expected {_SCHEMA_VERSION}")
-        if digest is None or not np.array_equal(digest, _digest(arrays)):
-            raise ValueError("its content is not that of its digest")
-        del arrays[_NOTES]
+        size, memory = path.stat().st_size, memory_bytes()
+        if size > memory:
+            raise ValueError(f"{size:,} bytes, expected at most this machine's memory: {memory:,}")
+        with path.open("rb") as file:
+            stated, text = file.readline().strip(), file.readline()
+            content = json.loads(text)
+            if content["schema_version"] != _SCHEMA_VERSION:
+                raise ValueError(f"schema {content['schema_version']}, expected {_SCHEMA_VERSION}")
+            digest, arrays = hashlib.sha256(text), {}
+            for name, (kind, shape) in content["arrays"].items():
+                dtype, number = np.dtype(kind), math.prod(shape)
+                if dtype.kind not in "biuf" or number * dtype.itemsize > size:
+                    raise ValueError(f"{shown(name)} is larger than the file, or no numbers")
+                array = np.fromfile(file, dtype, number)
+                digest.update(array.data)
+                arrays[name] = array.reshape(shape)
+            if stated.decode() != digest.hexdigest() or file.read(1):
+                raise ValueError("its content is not that of its digest")
         return arrays, dict(content["notes"])
     except DAMAGE as error:
         raise damaged(path, error) from error
@@ -93,12 +92,7 @@ def within(name: str, arrays: Arrays) -> Arrays:
 
 def part(name: str, arrays: Arrays) -> Arrays:
     """Return the arrays that were `within` a name, by their own names."""
-    beginning = f"{name}."
-    return {
-        each.removeprefix(beginning): array
-        for each, array in arrays.items()
-        if each.startswith(beginning)
-    }
+    return {key[len(name) + 1 :]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
 
 
 def damaged(path: Path, error: BaseException) -> InputError:
@@ -115,30 +109,3 @@ def of_another_run(path: Path) -> InputError:
         f"{path} is of another run: its clients, its settings, its seed or its fedhh are not those "
         "of this one. Put back what changed, or start again in a new directory."
     )
-
-
-def _read(path: Path) -> Arrays:
-    """Return the arrays of an archive that is not compressed and fits into memory."""
-    size, memory = path.stat().st_size, memory_bytes()
-    if size > memory:
-        raise ValueError(f"{size:,} bytes, expected at most this machine's memory of {memory:,}")
-    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if any(each.compress_type != zipfile.ZIP_STORED for each in members):
-            raise ValueError("it is compressed")
-        # Members that overlap would be read more often than they are there.
-        if sum(each.file_size for each in members) > size:
-            raise ValueError("its entries are larger than the file")
-        file.seek(0)
-        with warnings.catch_warnings(), np.load(file, allow_pickle=False) as opened:
-            warnings.simplefilter("error", UserWarning)
-            return {name: opened[name] for name in opened.files}
-
-
-def _digest(arrays: Arrays) -> npt.NDArray[np.uint8]:
-    """Return the SHA-256 of arrays: names, types, shapes and values."""
-    found = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        found.update(repr((name, str(array.dtype), array.shape)).encode())
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return np.frombuffer(found.digest(), dtype=np.uint8)

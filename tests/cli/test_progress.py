@@ -169,7 +169,7 @@ def test_a_pipeline_tells_its_days_and_all_that_it_does_without_devices(tmp_path
     worker = DeviceWorker(build_model(config, use_cases), seed=config.seed)
     recorded = Recorded()
     run = Run(
-        config, use_cases, InProcessExecutor(worker), stored_in=tmp_path / "c.npz",
+        config, use_cases, InProcessExecutor(worker), stored_in=tmp_path / "c.arrays",
         seconds_between=0,
     )  # fmt: skip
     run.finish([recorded])

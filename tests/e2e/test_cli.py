@@ -55,9 +55,9 @@ WAITING = (*SMALL, "--trust", "--set", f"protocol.oracle={ORACLE}")
 )
 @pytest.mark.usefixtures("own_modules")
 def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, command):
-    go = write_waiting(tmp_path, "stopped/log/0.npz")
+    go = write_waiting(tmp_path, "stopped/log/0.arrays")
     process = start(*WAITING, "--out", "stopped", cwd=tmp_path)
-    logged = tmp_path / "stopped" / "log" / "0.npz"
+    logged = tmp_path / "stopped" / "log" / "0.arrays"
     wait_until(logged.exists, process)
     process.kill()
     process.communicate(timeout=60)

@@ -80,7 +80,7 @@ def test_a_run_stopped_in_its_baseline_goes_on_there(tmp_path, command):
     assert process.returncode == 130
     assert complaint.endswith("Interrupted; what is finished is kept.\n")
     assert not (tmp_path / "stopped" / "result.json").exists()
-    assert (tmp_path / "stopped" / "log" / "0.npz").exists()
+    assert (tmp_path / "stopped" / "log" / "0.arrays").exists()
     go.touch()
     resumed = command("run", "--resume", "--trust", "--out", "stopped", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr

@@ -56,7 +56,7 @@ def fill_disk(monkeypatch, module: str, name: str, *, after: int = 0) -> None:
     ("module", "name", "after", "file"),
     thinned(
         [
-            ("numpy", "savez", 1, "log/1.npz"),
+            ("os", "fsync", 1, "log/1.arrays"),
             ("pyarrow.parquet", "write_table", 1, "layers.parquet"),
             ("fedhh.experiments.run.directory", "write_text", 0, None),
         ]
@@ -74,7 +74,7 @@ def test_a_run_on_a_full_disk_is_one_line_and_goes_on(
     assert complaint.count("\n") == 1
     if file is not None:
         assert str(Path("cut") / file) in complaint
-    assert (tmp_path / "cut" / "log" / "0.npz").exists()
+    assert (tmp_path / "cut" / "log" / "0.arrays").exists()
     assert not list((tmp_path / "cut").rglob(".*"))
     assert run("run", "--resume", "--out", "cut")[0] == 0
     for name in ("discoveries.csv", "layers.parquet"):
@@ -110,7 +110,7 @@ def test_where_figures_of_a_run_do_not_fit_a_resume_asks_nobody_again(run, tmp_p
         assert (code, "0 left" in said) == (0, True)
     for name in ("discoveries.csv", "baseline/discoveries.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert not list((tmp_path / "cut").rglob("state.npz"))
+    assert not list((tmp_path / "cut").rglob("state.arrays"))
 
 
 @pytest.mark.slow("::test_a_run_on_a_full_disk_is_one_line_and_goes_on")

@@ -143,7 +143,7 @@ def test_kept_sums_are_said_with_its_place_and_size(command, tmp_path):
 
 
 def test_one_that_is_stopped_says_what_it_leaves(capfd, tmp_path):
-    state = tmp_path / "a\x1bb.npz"
+    state = tmp_path / "a\x1bb.arrays"
     say_sums(state)
     assert capfd.readouterr().err == ""
     state.write_bytes(bytes(1_240_000))

@@ -22,12 +22,12 @@ MESSAGE = "Interrupted; what is finished is kept.\n"
 @pytest.mark.slow("::test_a_signal_leaves_no_half_written_file")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_on_ray_leaves_a_log_and_no_process(tmp_path, command, stop):
-    go = write_waiting(tmp_path, "mine/log/0.npz")
+    go = write_waiting(tmp_path, "mine/log/0.arrays")
     process = start(
         *SMALL, "--set", f"protocol.oracle={ORACLE}", "--trust", "--workers", "1",
         "--out", "mine", cwd=tmp_path,
     )  # fmt: skip
-    logged = tmp_path / "mine" / "log" / "0.npz"
+    logged = tmp_path / "mine" / "log" / "0.arrays"
     wait_until(logged.exists, process)
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) > 3
@@ -38,7 +38,7 @@ def test_a_stopped_run_on_ray_leaves_a_log_and_no_process(tmp_path, command, sto
     assert "SIGTERM received" not in complaint  # which Ray would say, with a page of addresses
     _, alive = psutil.wait_procs(family, timeout=20)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
-    assert "0.npz" in {p.name for p in logged.parent.iterdir()}
+    assert "0.arrays" in {p.name for p in logged.parent.iterdir()}
     assert not list(logged.parent.rglob(".*"))
     go.touch()
     resumed = command("run", "--resume", "--trust", "--workers", "0", "--out", "mine", cwd=tmp_path)

@@ -29,7 +29,7 @@ _ALL: list[tuple[str, ...]] = [
     ("plot",),
 ]
 COMMANDS = dict.fromkeys(("run", "sweep", "months", "pipeline"), _ALL)
-READ = {".json", ".parquet", ".toml", ".npz"}
+READ = {".json", ".parquet", ".toml", ".arrays"}
 NUMBERS = (0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63))
 FLOATS = (0.0, -1.0, 1e300, 5e-324, float("nan"), float("inf"), float("-inf"))
 

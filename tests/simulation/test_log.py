@@ -92,10 +92,10 @@ def test_all_that_tables_need_comes_back(tmp_path):
 
 def test_a_log_of_another_run_or_question_is_refused(tmp_path):
     write(log := Log(tmp_path, run="mine"), TRIE)
-    with pytest.raises(InputError, match=r"0\.npz is of another run.* new directory"):
+    with pytest.raises(InputError, match=r"0\.arrays is of another run.* new directory"):
         Log(tmp_path, run="other").read()
     executor = Counting()
-    with pytest.raises(InputError, match=r"1\.npz is of another run"):
+    with pytest.raises(InputError, match=r"1\.arrays is of another run"):
         list(rounds(replace(TRIE, eta_max=10), executor, heard=log.read()))
     assert executor.asked == 0
 
@@ -107,8 +107,8 @@ def test_a_log_with_a_gap_or_too_large_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="at most this machine's memory"):
         log.read()
     monkeypatch.undo()
-    (tmp_path / "1.npz").unlink()
-    with pytest.raises(InputError, match=r"1\.npz"):
+    (tmp_path / "1.arrays").unlink()
+    with pytest.raises(InputError, match=r"1\.arrays"):
         log.read()
 
 
@@ -119,8 +119,8 @@ def test_a_log_with_a_gap_or_too_large_is_refused(tmp_path, monkeypatch):
 )
 def test_notes_that_say_something_else_are_refused(tmp_path, change):
     write(log := Log(tmp_path, run="mine"), TRIE)
-    arrays, notes = read_archive(tmp_path / "0.npz")
-    write_archive(tmp_path / "0.npz", arrays, {**notes, **change})
+    arrays, notes = read_archive(tmp_path / "0.arrays")
+    write_archive(tmp_path / "0.arrays", arrays, {**notes, **change})
     with pytest.raises(InputError, match="damaged") as refused:
         log.read()
     assert "\n" not in str(refused.value)
@@ -128,8 +128,8 @@ def test_notes_that_say_something_else_are_refused(tmp_path, change):
 
 def test_a_tally_of_other_numbers_is_refused(tmp_path):
     write(log := Log(tmp_path, run="mine"), TRIE)
-    arrays, notes = read_archive(tmp_path / "0.npz")
-    write_archive(tmp_path / "0.npz", {"tally": arrays["tally"].astype(float)}, notes)
+    arrays, notes = read_archive(tmp_path / "0.arrays")
+    write_archive(tmp_path / "0.arrays", {"tally": arrays["tally"].astype(float)}, notes)
     with pytest.raises(InputError, match="expected 64-bit integers"):
         log.read()
 

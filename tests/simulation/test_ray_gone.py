@@ -100,14 +100,14 @@ def head() -> Iterator[Head]:
 def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
     victim, where, tmp_path, reference, command, request
 ):
-    write_waiting(tmp_path, "mine/log/0.npz")
+    write_waiting(tmp_path, "mine/log/0.arrays")
     cluster = request.getfixturevalue("head") if where == "of a cluster" else None
     there = () if cluster is None else ("--ray-address", cluster.address)
     process = python(
         "-c", IMPATIENT, *SMALL, "--workers", "3", "--out", "mine", *there,
         cwd=tmp_path, env=None if cluster is None else WITHOUT_TOKEN,
     )  # fmt: skip
-    wait_until((tmp_path / "mine/log/0.npz").exists, process)
+    wait_until((tmp_path / "mine/log/0.arrays").exists, process)
     family = psutil.Process(process.pid).children(recursive=True)
     killed = [p for p in (cluster.processes if cluster else family) if p.name() == victim]
     assert len(killed) == 1
@@ -135,12 +135,12 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
 def test_a_run_whose_own_process_is_killed_goes_on_elsewhere(tmp_path, reference, command, head):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()
-    write_waiting(here, "mine/log/0.npz")
+    write_waiting(here, "mine/log/0.arrays")
     process = start(
         *SMALL, "--workers", "2", "--out", "mine", "--ray-address", head.address,
         cwd=here, env=WITHOUT_TOKEN,
     )  # fmt: skip
-    wait_until((here / "mine/log/0.npz").exists, process)
+    wait_until((here / "mine/log/0.arrays").exists, process)
     process.kill()
     process.communicate(timeout=100)
     assert process.returncode == -signal.SIGKILL

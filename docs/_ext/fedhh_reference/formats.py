@@ -105,8 +105,8 @@ PIPELINE_FILES = {
     "devices.parquet": "how many devices sent how many records",
     **{f"{name}.csv": "the same" for name in pipeline_directory.TABLES},
     "figures/": "error by day, loss over the lifetime, outcome of the records",
-    "pipeline.npz": "the sums of the servers, once a minute; gone when the pipeline is finished, "
-    "see `output.keep_log`",
+    "pipeline.arrays": "the sums of the servers, once a minute; gone when the pipeline is "
+    "finished, see `output.keep_log`",
 }
 LONGITUDINAL_COLUMNS = {
     "classes": longitudinal_tables.classes_table,
@@ -128,7 +128,7 @@ LONGITUDINAL_FILES = {
     "periods/": "one JSON record per finished period",
     "figures/": "days until new words are found; coverage and false words by period",
 }
-_SOMETIMES = {"pipeline.npz", "log/", "price_of_trust.png"}
+_SOMETIMES = {"pipeline.arrays", "log/", "price_of_trust.png"}
 _SECTIONS = {
     "schema_version": "Version of this format",
     "kind": "What the directory holds: `run`, `pipeline` or `repeated-collection`; of a sweep, "

@@ -23,7 +23,7 @@ from fedhh.validation import InputError
 from fedhh.version import __version__
 
 NAME = "pipeline"
-SUMS = "pipeline.npz"
+SUMS = "pipeline.arrays"
 """What a pipeline goes on from that was stopped."""
 SCHEMA_VERSION = 1
 TABLES = ("days", "values", "published", "publications", "devices")

@@ -47,7 +47,7 @@ def content(directory) -> dict[str, bytes]:
 def stopped(tmp_path):
     with pytest.raises(StoppedError):
         simulate(PROTOCOL, POPULATION, seed=4, log_in=tmp_path, callbacks=[Stopper()])
-    assert sorted(content(tmp_path)) == ["0.npz", "1.npz"]
+    assert sorted(content(tmp_path)) == ["0.arrays", "1.arrays"]
     return tmp_path
 
 

@@ -74,7 +74,7 @@ def test_one_and_two_workers_give_the_same_bits(reference, shared_ray):
 def test_a_small_pipeline_that_stopped_gives_the_same_bits(tmp_path):
     small = {"use_cases": ["words"]}
     config = configured("pipeline.devices=100", "pipeline.days=2", **small)
-    sums = tmp_path / "state.npz"
+    sums = tmp_path / "state.arrays"
     assert run(config, stored_in=sums, stop_after=1) is None
     other = configured("pipeline.devices=100", "pipeline.days=2", "seed=1", **small)
     with pytest.raises(InputError, match="of another run"):
@@ -85,7 +85,7 @@ def test_a_small_pipeline_that_stopped_gives_the_same_bits(tmp_path):
 @pytest.mark.slow("::test_a_small_pipeline_that_stopped_gives_the_same_bits")
 def test_a_resumed_pipeline_gives_the_same_bits(reference, tmp_path):
     for stop_after in (1, 3):
-        sums = tmp_path / f"{stop_after}.npz"
+        sums = tmp_path / f"{stop_after}.arrays"
         assert run(configured(), stored_in=sums, stop_after=stop_after) is None
         assert bits(run(configured(), stored_in=sums)) == bits(reference)
     with pytest.raises(InputError, match="of another run"):
