@@ -55,9 +55,9 @@ _COLORS = {
     CENTRAL: VERMILION,
 }
 _UNKNOWN = "unknown here"
-_SIZE = (7.4, 5.0)
+_SIZE = (8.2, 5.4)
 _MOST_LINES = 16
-_LONGEST_LABEL = 24
+_LONGEST_LABEL = 32
 _LABEL = 9
 """Points of a name at a line's end."""
 _APART = 1.3 * _LABEL / 72

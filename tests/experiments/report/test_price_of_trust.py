@@ -28,7 +28,7 @@ TARGET = "user_central_epsilon"
 # The coverage at the largest epsilon: three ends of lines are next to each other.
 PROTOCOLS = {
     "local": ("ldp-triehh", 0.30, BLUE),
-    "sum": ("secagg-triehh", 0.31, GREEN),
+    "Secure aggregation, every round": ("secagg-triehh", 0.31, GREEN),
     "servers": ("two-servers", 0.30, PURPLE),
     "tee": ("tee-histogram", 0.50, VERMILION),
     "somebody's": ("mine:Protocol", 0.40, GREY),
