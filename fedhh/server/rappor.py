@@ -7,19 +7,18 @@ ordinal response", CCS.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import LocalReports, RapporReports
-from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import BloomQuestion, Blooms
 from fedhh.questions.names import StringNames
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.validation import InputError
 
@@ -29,14 +28,14 @@ _LARGEST_DESIGN = 2**27
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(
-    ClosedDomain[float, BloomQuestion],
-    LocalProtocol[float, BloomQuestion],
+    ClosedDomain[Any, BloomQuestion],
+    OneQuestion[BloomQuestion],
 ):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
     A client sends, for each word it contributes, a cohort that it draws and the bits of the word's
     Bloom filter there, randomized. Clients need no list: they may report any word, and the server
-    finds those of its list in the sums. There is one round.
+    finds those of its list in the sums.
 
     Bits go through a permanent response, with chance f/2 each way, and an instantaneous one, with
     ``irr_p`` and ``irr_q``. f follows from ``local_epsilon``, which is the privacy of the report
@@ -89,17 +88,13 @@ class Rappor(
     def plan(self) -> LocalReports:
         num_words = len(self.domain)
         return self.planned_reports(
-            [self.planned_round(1, self.cohort_clients, num_words + 1)],
+            self.repeated(num_words + 1),
             kind=RapporReports,
             most_words=num_words,
             epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),
         )
 
-    def begin(self) -> float:
-        """Return 0: the estimated reports about words that are no candidates."""
-        return 0.0
-
-    def ask(self, planned: PlannedRound, run: RunState[float]) -> BloomQuestion:
+    def question(self) -> BloomQuestion:
         naming, hashing = self.seeds(2)
         filters = BloomFilters(
             num_bits=self.bloom_bits,
@@ -111,7 +106,7 @@ class Rappor(
         reports = BloomReports(filters=filters, response=self.response)
         return self.asking(names, Blooms(reports=reports))
 
-    def hear(self, run: RunState[float], answers: Answers[BloomQuestion]) -> Heard[float]:
+    def decode(self, answers: Answers[BloomQuestion]) -> Heard[float]:
         question = answers.question
         keys = question.names.keys_of(self.domain)
         decoded = decode(question.channel.reports, answers.aggregate.tally, keys)

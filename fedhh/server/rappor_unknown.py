@@ -13,12 +13,10 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import BloomRecords, LocalReports
-from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import NgramQuestion, Ngrams
 from fedhh.server.cohorts import Seed
-from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.ngram_association import (
     BitChannel,
     Bools,
@@ -28,6 +26,7 @@ from fedhh.server.ngram_association import (
     frequent_ngrams,
     joint_shares,
 )
+from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
@@ -49,7 +48,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
+class RapporUnknown(OneQuestion[NgramQuestion]):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -58,7 +57,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
     any two n-grams occur together, and joins those with an edge that do so more often than noise
     explains (`ngram_association.edges`). A word is a choice of one n-gram for each position any two
     of which are joined. Words made up that way are candidates for RAPPOR's own decoding of the
-    whole strings' filters, which says which are frequent, and how frequent. There is one round.
+    whole strings' filters, which says which are frequent, and how frequent.
 
     Filters of n-grams have few bits and one hash, in many cohorts, so that counts of the patterns
     of bits are all that EM needs: the server's memory and time do not grow with the clients. Before
@@ -113,7 +112,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
                 f"ngram_length={self.ngram_length}."
             )
         # Made once here so that bad sizes are refused before anything runs.
-        question = self._question()
+        question = self.question()
         pairs = len(question.channel.pairs)
         if question.tally_size > _LARGEST_TALLY:
             raise InputError(
@@ -151,24 +150,15 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
 
     @property
     def plan(self) -> LocalReports:
-        words = self._question().names.num_keys
+        words = self.question().names.num_keys
         return self.planned_reports(
-            [self.planned_round(1, self.cohort_clients, words)],
+            self.repeated(words),
             kind=BloomRecords,
             most_words=self.max_candidates,
             epsilons=(self.report_epsilon,) * _REPORTS,
         )
 
-    def begin(self) -> tuple[int, ...]:
-        """Return nothing: the outcome of the n-grams, see `candidates`."""
-        return ()
-
-    def ask(self, planned: PlannedRound, run: RunState[tuple[int, ...]]) -> NgramQuestion:
-        return self._question()
-
-    def hear(
-        self, run: RunState[tuple[int, ...]], answers: Answers[NgramQuestion]
-    ) -> Heard[tuple[int, ...]]:
+    def decode(self, answers: Answers[NgramQuestion]) -> Heard[tuple[int, ...]]:
         """Return the words that filters of n-grams and of whole strings show.
 
         ``num_candidates`` were put together from n-grams.
@@ -236,7 +226,7 @@ class RapporUnknown(LocalProtocol[tuple[int, ...], NgramQuestion]):
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def _question(self) -> NgramQuestion:
+    def question(self) -> NgramQuestion:
         naming, words, ngrams = self.seeds(_SEEDS)
         channel = Ngrams(
             puzzle=FragmentPuzzle(

@@ -1,4 +1,4 @@
-"""What discoveries in one round share whose clients report a string, and a part of it.
+"""What discoveries share whose clients report a string, and a part of it.
 
 Every contribution is a record of two reports: the whole string through a sketch, and one part of
 it, at a random position, through another oracle. The server finds candidates from the parts, by a
@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Gt, Lt
 
 from fedhh.accounting.local_reports import LocalReports
-from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import Answers, Heard
 from fedhh.questions.noise import Noise
 from fedhh.questions.records import Parts, RecordQuestion, Records
 from fedhh.server.cohorts import Seed
-from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.one_question import OneQuestion
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
@@ -38,11 +37,11 @@ _SEEDS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(
-    LocalProtocol[Decoded | None, RecordQuestion[Parts]],
-    PostProcessed[Decoded | None, RecordQuestion[Parts]],
+    OneQuestion[RecordQuestion[Parts]],
+    PostProcessed[Any, RecordQuestion[Parts]],
     Generic[Parts, Decoded],
 ):
-    """A discovery by records of two reports, in one round.
+    """A discovery by records of two reports.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
     then is their beginning: a run's discoveries say of which words that is so (``is_truncated``).
@@ -66,7 +65,7 @@ class RecordProtocol(
         super().__post_init__()
         require_epsilon(word_epsilon=self.word_epsilon, part_epsilon=self.part_epsilon)
         # Made once here so that bad sizes are refused before anything runs.
-        channel = self.records().channel
+        channel = self.question().channel
         _ = channel.words, channel.fragments
 
     @property
@@ -85,22 +84,14 @@ class RecordProtocol(
 
     @property
     def plan(self) -> LocalReports:
-        question = self.records()
+        question = self.question()
         return self.planned_reports(
-            [self.planned_round(1, self.cohort_clients, question.channel.puzzle.num_fragments)],
+            self.repeated(question.channel.puzzle.num_fragments),
             most_words=self.max_words,
             randomizers=question.randomizers,
         )
 
-    def begin(self) -> Decoded | None:
-        return None
-
-    def ask(self, planned: PlannedRound, run: RunState[Decoded | None]) -> RecordQuestion[Parts]:
-        return self.records()
-
-    def hear(
-        self, run: RunState[Decoded | None], answers: Answers[RecordQuestion[Parts]]
-    ) -> Heard[Decoded | None]:
+    def decode(self, answers: Answers[RecordQuestion[Parts]]) -> Heard[Decoded]:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
@@ -154,8 +145,7 @@ class RecordProtocol(
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def records(self) -> RecordQuestion[Parts]:
-        """Return the broadcast."""
+    def question(self) -> RecordQuestion[Parts]:
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
         channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)

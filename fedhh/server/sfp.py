@@ -29,7 +29,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
     Clients report, for each sampled word, the whole string and one fragment of it at a random
     position, both randomized. The server looks for frequent fragments, puts strings together from
     fragments with a common puzzle number (a small hash of the whole string), and asks the sketch
-    of whole strings about them. There is one round.
+    of whole strings about them.
 
     Attributes:
         word_share: Share of ``local_epsilon`` that goes to the report about the whole string, the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -48,6 +49,24 @@ def test_every_protocol_that_asks_rounds_has_its_clients_take_part_so(protocol, 
     answered = [each.question.cohort for each in fedhh.rounds(settled, POPULATION, seed=1)]
     assert answered == [each.cohort for each in plan.layers][: len(answered)]
     assert answered
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS[3:], ids=lambda protocol: protocol.name)
+def test_the_answers_to_a_repeated_question_are_decoded_together(protocol):
+    more = {"participation": "every-round", "clients_per_layer": NUM_CLIENTS, "hash_seed": 1}
+    asked = replace(protocol, repeats=3, **more).settle(num_clients=NUM_CLIENTS, seed=0)
+    assert asked.rounds_in_turn == 2
+    assert asked.plan.local_guarantee("user").epsilon == 4 * protocol.local_epsilon
+    first, second, third = itertools.islice(fedhh.rounds(asked, POPULATION, seed=1), 3)
+    assert not len(first.state.found.codes)
+    assert not len(second.state.found.codes)
+    assert (first.aggregate.tally != second.aggregate.tally).any()
+    once = replace(protocol, **more).settle(num_clients=NUM_CLIENTS, seed=0)
+    merged = first.aggregate.merge(second.aggregate).merge(third.aggregate)
+    together = once.finish_round(once.initialize(), first.question, merged)
+    assert third.state.found.codes.tolist() == together.found.codes.tolist()
+    assert third.state.found.estimate.tolist() == together.found.estimate.tolist()
+    assert (third.state.found.num_clients == 3 * NUM_CLIENTS).all()
 
 
 @pytest.mark.parametrize("kind", [fedhh.SecAggTrieHH, fedhh.TwoServers])

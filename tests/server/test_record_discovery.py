@@ -62,7 +62,7 @@ def test_without_noise_bitstogram_finds_words_that_are_alone_in_their_bucket(pop
     held = population.lexicon.ids(found.words)
     assert (held >= 0).mean() > 0.9
     frequent = np.flatnonzero(population.word_counts().holders >= 40)
-    puzzle = protocol.records().channel.puzzle
+    puzzle = protocol.question().channel.puzzle
     codes = protocol.symbols.encode(population.lexicon.words, width=6)
     bucket = puzzle.puzzles(puzzle.names.keys(codes))
     counts = population.word_counts().holders.astype(float)
@@ -169,7 +169,7 @@ def test_buckets_are_the_square_root_of_the_contributions():
 
 @BOTH
 def test_both_reports_share_the_budget(protocol):
-    question = protocol.records()
+    question = protocol.question()
     assert (question.channel.word_oracle.epsilon, question.channel.fragment_oracle.epsilon) == (
         4.0,
         4.0,

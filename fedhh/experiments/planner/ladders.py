@@ -18,7 +18,7 @@ LADDERS: Mapping[str, Mapping[str, Sequence[Value]]] = {
     CONTRIBUTIONS: {"max_items": (1, 2, 5, 10, 20, 60, 200)},
     SIZES: {"eta_max": _SIZES, "keep": _SIZES, "max_words": _SIZES},
     "lengths": {"depth": _LENGTHS, "length": _LENGTHS},
-    "passes": {"passes": (1, 2)},
+    "passes": {"passes": (1, 2), "repeats": (1, 2, 4, 8)},
     "validation": {"false_discovery_rate": (0.0, 0.05)},
     "sketches": {"fragment_oracle": ("cms", "ss")},
     "participation": {"participation": ("one-round", "every-round")},
