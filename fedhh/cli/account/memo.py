@@ -15,9 +15,11 @@ from fedhh.cli.account.options import (
     Gamma,
     Hashes,
     SampleSeed,
+    asked_of,
     settings_given,
 )
 from fedhh.cli.options import FigureOption, Format, FormatOption
+from fedhh.validation import InputError
 
 
 def memo(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -55,36 +57,19 @@ def memo(  # noqa: PLR0917 - typer makes these options, none is positional
 
     Example: fedhh account memo --answer rappor --local-epsilon 4.4 --days 365 --figure memo.png
     """
+    options = asked_of(locals())
     from fedhh.cli.text_tables import print_result
     from fedhh.longitudinal.memoization import account_memo
     from fedhh.longitudinal.report.account_tables import memo_parts
-    from fedhh.validation import InputError
 
-    settings = settings_given(
-        answer,
-        bits=bits,
-        hashes=hashes,
-        p=p,
-        q=q,
-        gamma=gamma,
-        buckets=buckets,
-        drawn=drawn,
-        oracle=oracle,
-        domain_size=domain_size,
-    )
+    asked = {name: options.pop(name) for name in ("answer", "local_epsilon", "days", "changes")}
+    seed, crowd = options.pop("seed"), options.pop("crowd", None)
+    settings = settings_given(answer, **options)
     if answer == "fresh" and crowd is not None:
         raise InputError(
             "Expected no --crowd with --answer fresh: nothing links a device's reports."
         )
-    found = account_memo(
-        answer,
-        local_epsilon=local_epsilon,
-        days=days,
-        changes=changes,
-        crowd=crowd,
-        seed=seed,
-        **settings,
-    )
+    found = account_memo(**asked, crowd=crowd, seed=seed, **settings)
     if figure is not None:
         from fedhh.longitudinal.report.account_figures import plot_memo
 

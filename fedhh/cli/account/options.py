@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from fedhh.accounting.collusion import Collusion
+from fedhh.validation import InputError, require_choice
 
 
 class AccountFormat(StrEnum):
@@ -30,7 +29,7 @@ AccountFormatOption = Annotated[
     ),
 ]
 LocalEpsilon = Annotated[float, typer.Option(help="Privacy of one report, 0.1 to 16.")]
-Reports = Annotated[int, typer.Option(help="Reports shuffled together in one layer.")]
+Reports = Annotated[int, typer.Option("--reports", help="Reports shuffled together in one layer.")]
 Delta = Annotated[float, typer.Option(help="Central delta, 1e-14 to 0.1.")]
 DomainSize = Annotated[
     int | None, typer.Option(help="Values of Subset Selection, the dummy included.")
@@ -104,30 +103,31 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def collusion_given(
-    *,
-    colluders: int | None,
-    population: int | None,
-    excess_chance: float | None,
-    chosen_cohort: bool,
-) -> Collusion | None:
-    """Return who colludes, None without any; InputError for options that lack their own."""
-    from fedhh.accounting.collusion import Collusion
-    from fedhh.validation import InputError
+def asked_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a command passes on: what was given, without how it is printed, by name.
 
-    settings = given(excess_chance=excess_chance)
-    if colluders is None:
-        of_colluders = {**given(population=population), **settings}
-        for option in (*of_colluders, *(["chosen_cohort"] if chosen_cohort else [])):
-            raise InputError(f"Expected {named(option)} only with --colluders.")
-        return None
-    if population is None:
+    Of colluders it is the `Collusion`; InputError for options of theirs that lack others.
+    """
+    asked = given(**options)
+    for of_printing in ("figure", "output_format"):
+        asked.pop(of_printing, None)
+    chosen = asked.pop("chosen_cohort", False)
+    told = {name: asked.pop(name, None) for name in ("colluders", "population", "excess_chance")}
+    if told["colluders"] is None:
+        lacking = [*given(**told), *(["chosen_cohort"] if chosen else [])]
+        if lacking:
+            raise InputError(f"Expected {named(lacking[0])} only with --colluders.")
+        return asked
+    if told["population"] is None:
         raise InputError("Expected --population with --colluders, got none.")
-    if chosen_cohort:
-        if settings:
-            raise InputError("Expected --excess-chance or --chosen-cohort, got both.")
-        settings["cohorts_by"] = "server"
-    return Collusion(colluders=colluders, num_clients=population, **settings)
+    if chosen and told["excess_chance"] is not None:
+        raise InputError("Expected --excess-chance or --chosen-cohort, got both.")
+    from fedhh.accounting.collusion import Collusion
+
+    told["num_clients"] = told.pop("population")
+    if chosen:
+        told["cohorts_by"] = "server"
+    return {**asked, "collusion": Collusion(**given(**told))}
 
 
 def named(option: str) -> str:
@@ -138,7 +138,6 @@ def named(option: str) -> str:
 def settings_given(answer: str, **options: Any) -> dict[str, Any]:
     """Return the settings of a memoized answer that were given; InputError for another's."""
     from fedhh.longitudinal.memoization import ANSWERS
-    from fedhh.validation import InputError, require_choice
 
     require_choice(ANSWERS, answer=answer)
     settings = given(**options)

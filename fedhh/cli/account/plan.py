@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedhh.cli.account.options import AccountFormat, AccountFormatOption, HonestShare, given
+from fedhh.cli.account.options import AccountFormat, AccountFormatOption, HonestShare, asked_of
 from fedhh.cli.options import RunPresetOption, SettingsOption
+from fedhh.validation import InputError
 
 if TYPE_CHECKING:
     from fedhh.accounting.guarantees import NotApplicable
+    from fedhh.accounting.plan import Plan
     from fedhh.accounting.plan_account import FoundPlan
     from fedhh.experiments.study.parts import Part
+
+_SHAPE = (
+    "layers", "passes", "validation_share", "max_items", "oracle", "domain_size", "eta_max",
+    "alphabet_size",
+)  # fmt: skip
+"""What a `LayeredPlan` is made of."""
 
 
 def plan(  # noqa: PLR0917 - typer makes these options, none is positional
@@ -66,32 +74,21 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account plan --local-epsilon 6 --central-epsilon 1 --layers 10 --passes 2
     Example: fedhh account plan --preset default --central-epsilon 1 --unit user
     """
+    asked = asked_of(locals())
     from fedhh.accounting.guarantees import NotApplicable
     from fedhh.accounting.plan_account import LayeredPlan, account_plan
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.parts import Line
-    from fedhh.validation import InputError, require_choice, require_positive
 
-    shape = given(
-        layers=layers,
-        passes=passes,
-        validation_share=validation_share,
-        max_items=max_items,
-        oracle=oracle,
-        domain_size=domain_size,
-        eta_max=eta_max,
-        alphabet_size=alphabet_size,
-    )
-    require_positive(central_epsilon=central_epsilon)
-    require_choice(("item", "user"), unit=unit)
-    has_protocol = preset is not None or config is not None
-    none_given = local_epsilon is None and clients is None
-    if (local_epsilon is not None and clients is not None) or (none_given and not has_protocol):
-        raise InputError(
-            "Expected either --local-epsilon (how many clients?) or --clients (which local "
-            f"epsilon?), got {'neither' if none_given else 'both'}."
-        )
-    if has_protocol:
+    shape = {name: asked.pop(name) for name in _SHAPE if name in asked}
+    for name in ("preset", "config", "settings"):
+        asked.pop(name, None)
+    if preset is None and config is None:
+        if settings:
+            raise InputError("Expected --set only with --preset or --config.")
+        plans: Callable[[int, float], Plan] = (layered := LayeredPlan(**shape))
+        title, delta = layered.title, 1e-10 if delta is None else delta
+    else:
         if shape:
             raise InputError(
                 "Expected the plan from --preset or --config, or from --layers, --passes and the "
@@ -105,31 +102,9 @@ def plan(  # noqa: PLR0917 - typer makes these options, none is positional
         loaded = load_config(preset=preset, file=config, settings=changed)
         protocol = build_protocol(loaded).with_central_epsilon(central_epsilon)
         plans, title, delta = plans_of(protocol), protocol.title, loaded.privacy.delta
-        if none_given and loaded.privacy.central_target is not None:
-            raise InputError(
-                "Expected --local-epsilon or --clients, since privacy has a central epsilon, got "
-                "neither."
-            )
-        if none_given:
-            local_epsilon = loaded.privacy.local_epsilon
-    else:
-        if settings:
-            raise InputError("Expected --set only with --preset or --config.")
-        if {"domain_size", "eta_max"} <= shape.keys():
-            raise InputError("Expected --domain-size or --eta-max, got both; leave one out.")
-        plans = layered = LayeredPlan(**shape)
-        title = layered.title
-    delta = 1e-10 if delta is None else delta
-    found = account_plan(
-        plans,
-        central_epsilon=central_epsilon,
-        unit="item" if unit == "item" else "user",
-        delta=delta,
-        local_epsilon=local_epsilon,
-        clients=clients,
-        title=title,
-        honest_share=1.0 if honest_share is None else honest_share,
-    )
+        if local_epsilon is None and clients is None and loaded.privacy.central_target is None:
+            asked["local_epsilon"] = loaded.privacy.local_epsilon
+    found = account_plan(plans, **{**asked, "title": title, "delta": delta})
     if output_format is AccountFormat.DP_EVENT:
         _print_event(found)
         return
@@ -148,7 +123,6 @@ def _print_event(found: FoundPlan | NotApplicable) -> None:
     from fedhh.accounting.dp_event import NEIGHBORS, event_of_plan, expression
     from fedhh.accounting.guarantees import NotApplicable
     from fedhh.cli.console import open_console, print_line
-    from fedhh.validation import InputError
 
     if isinstance(found, NotApplicable):
         raise InputError(f"No plan, so no event: {found.reason}")

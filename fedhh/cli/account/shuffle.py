@@ -17,9 +17,10 @@ from fedhh.cli.account.options import (
     LocalEpsilon,
     Population,
     Reports,
-    collusion_given,
+    asked_of,
 )
 from fedhh.cli.options import FigureOption, Format, FormatOption
+from fedhh.validation import InputError, require_choice
 
 if TYPE_CHECKING:
     from fedhh.accounting.guarantees import PrivacyReport
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     local_epsilon: LocalEpsilon,
-    reports: Reports,
+    num_reports: Reports,
     delta: Delta = 1e-10,
     oracle: Annotated[str, typer.Option(help="ss, or any for any randomizer.")] = "any",
     domain_size: DomainSize = None,
@@ -50,39 +51,21 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account shuffle --local-epsilon 10 --reports 30000000 --oracle ss
     --domain-size 1000001
     """
+    asked = asked_of(locals())
     from fedhh.accounting.shuffles import account_shuffle
     from fedhh.oracles import oracle_names
-    from fedhh.validation import InputError, require_choice
 
-    require_choice(["any", *oracle_names()], oracle=oracle)
+    require_choice(["any", *oracle_names()], oracle=asked.pop("oracle"))
     if oracle != "ss":
-        domain_size = None
+        asked["domain_size"] = None
     elif domain_size is None:
         raise InputError("Expected --domain-size with --oracle ss, got none.")
-    found = account_shuffle(
-        local_epsilon=local_epsilon,
-        num_reports=reports,
-        delta=delta,
-        domain_size=domain_size,
-        honest_share=honest_share,
-        collusion=collusion_given(
-            colluders=colluders,
-            population=population,
-            excess_chance=excess_chance,
-            chosen_cohort=chosen_cohort,
-        ),
-        max_items=max_items,
-    )
+    found = account_shuffle(**asked)
     if figure is not None:
         from fedhh.experiments.report.account_figures import plot_shuffle
 
-        plot_shuffle(
-            figure,
-            local_epsilon=local_epsilon,
-            num_reports=found.guarantees[0].smallest_cohort * max_items,
-            delta=delta,
-            domain_size=domain_size,
-        )
+        drawn = {name: asked[name] for name in ("local_epsilon", "delta", "domain_size")}
+        plot_shuffle(figure, **drawn, num_reports=found.guarantees[0].smallest_cohort * max_items)
     _print(
         found, f"central epsilon at delta {delta:g}, item level, replace-one", output_format, figure
     )
@@ -90,7 +73,7 @@ def shuffle(  # noqa: PLR0917 - typer makes these options, none is positional
 
 def user(  # noqa: PLR0917 - typer makes these options, none is positional
     local_epsilon: LocalEpsilon,
-    clients: Annotated[int, typer.Option(help="Clients in one cohort.")],
+    num_clients: Annotated[int, typer.Option("--clients", help="Clients in one cohort.")],
     max_items: Annotated[int, typer.Option(help="Contributions per client, exactly so many.")],
     delta: Delta = 1e-10,
     domain_size: DomainSize = None,
@@ -111,29 +94,16 @@ def user(  # noqa: PLR0917 - typer makes these options, none is positional
 
     Example: fedhh account user --local-epsilon 10 --clients 500000 --max-items 60
     """
+    asked = asked_of(locals())
     from fedhh.accounting.shuffles import account_user
 
-    found = account_user(
-        local_epsilon=local_epsilon,
-        num_clients=clients,
-        max_items=max_items,
-        delta=delta,
-        domain_size=domain_size,
-        rounds=rounds,
-        honest_share=honest_share,
-        collusion=collusion_given(
-            colluders=colluders,
-            population=population,
-            excess_chance=excess_chance,
-            chosen_cohort=chosen_cohort,
-        ),
-    )
-    _print(found, f"epsilon at delta {delta:g}, user level, replace-one", output_format)
+    title = f"epsilon at delta {delta:g}, user level, replace-one"
+    _print(account_user(**asked), title, output_format)
 
 
 def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     local_epsilon: LocalEpsilon,
-    reports: Reports,
+    num_reports: Reports,
     eta_max: Annotated[int, typer.Option(help="Prefixes that a layer keeps.")],
     alphabet_size: Annotated[int, typer.Option(help="Symbols, the end symbol included.")],
     alpha: Annotated[float, typer.Option(help="Probability that a rare word stays unseen.")] = 0.95,
@@ -145,18 +115,12 @@ def anonymity(  # noqa: PLR0917 - typer makes these options, none is positional
     Example: fedhh account anonymity --local-epsilon 10 --reports 30000000 --eta-max 10000
     --alphabet-size 100
     """
+    asked = asked_of(locals())
     from fedhh.accounting.anonymity import account_anonymity
     from fedhh.cli.text_tables import print_result
     from fedhh.experiments.study.text_table import TextTable
 
-    found = account_anonymity(
-        local_epsilon=local_epsilon,
-        num_reports=reports,
-        eta_max=eta_max,
-        alphabet_size=alphabet_size,
-        alpha=alpha,
-        passes=passes,
-    )
+    found = account_anonymity(**asked)
     rows = []
     for claim in found.anonymity:
         known = isinstance(claim.k, int)
