@@ -150,6 +150,17 @@ class Plan:
         fits = found.delta <= terms.delta + terms.added_delta(self)
         return or_infinite(found.epsilon) if fits else math.inf
 
+    def epsilons_before_run(self, terms: PrivacyTerms) -> dict[str, float]:
+        """Return what is claimed of an item and of a user, by the names of a run's result.
+
+        Central, local, and both of a user, in this order; infinite where it is nothing.
+        """
+        found = {}
+        for unit, of in zip(UNITS, ("", "_user"), strict=True):
+            found[f"central_epsilon{of}_before_run"] = self.central_epsilon(unit, terms)
+            found[f"local_epsilon{of}"] = or_infinite(self.local_guarantee(unit).epsilon)
+        return found
+
     @property
     def why_nothing(self) -> str:
         """Why a run found no word where that is known, and what would help; empty otherwise."""

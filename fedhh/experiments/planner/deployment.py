@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.terms import PrivacyTerms
@@ -21,7 +19,7 @@ from fedhh.experiments.planner.front import costs, front
 from fedhh.experiments.planner.goal import Goal
 from fedhh.experiments.planner.prediction import CONFIRMATIONS, Prediction
 from fedhh.experiments.planner.trial import Trial, found_text
-from fedhh.experiments.run.preflight_facts import epsilon_text, epsilons_text
+from fedhh.experiments.run.preflight_facts import epsilon_text, epsilons_text, or_none
 from fedhh.experiments.study.parts import Line, Part
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.system.files import write_text
@@ -38,6 +36,7 @@ _COSTS_NOTE = (
     "User local: against whoever links a device's messages. Collections: a user's central epsilon "
     "after so many by the same plan, which may build on each other. Trusted: for central epsilons."
 )
+_EPSILONS = ("item central", "item local", "user central", "user local")
 COLLECTIONS = (1, 4, 13, 52)
 """Of the same clients, for which costs are stated."""
 _FRONT_NOTE = (
@@ -74,9 +73,9 @@ class DeploymentPlan:
         return next((each for each in self.predictions if each.runs > 1), self.predictions[0])
 
     @cached_property
-    def epsilons(self) -> tuple[EpsilonsBeforeRun, ...]:
+    def epsilons(self) -> tuple[dict[str, float], ...]:
         """What each of `predictions` claims of an item and of a user before the run."""
-        return tuple(EpsilonsBeforeRun.of(plan, self._privacy_terms) for plan in self._plans)
+        return tuple(plan.epsilons_before_run(self._privacy_terms) for plan in self._plans)
 
     @property
     def _privacy_terms(self) -> PrivacyTerms:
@@ -201,7 +200,7 @@ class DeploymentPlan:
             terms = each.trial.terms
             rows.append({
                 "protocol": terms.title,
-                "user local": epsilon_text(claimed.user_local),
+                "user local": epsilon_text(claimed["local_epsilon_user"]),
                 "rounds served": f"{plan.most_rounds_per_client} of {terms.num_rounds}",
                 "upload": f"{each.upload:,} B",
                 "download": f"{each.download:,} B",
@@ -282,7 +281,7 @@ class DeploymentPlan:
         found = {} if self.goal.held_by is None else {"recall": _share(recall)}
         return {**found, "coverage": coverage}
 
-    def _row(self, each: Prediction, epsilons: EpsilonsBeforeRun) -> dict[str, str]:
+    def _row(self, each: Prediction, epsilons: Mapping[str, float]) -> dict[str, str]:
         trial, goal = each.trial, self.goal
         terms, coverage = trial.terms, each.coverage
         text = _share(coverage.mean)
@@ -295,10 +294,7 @@ class DeploymentPlan:
             **self._found(each.recall, text),
             "precision": _share(each.precision),
             "days": _number(goal.days_of(terms.rounds)),
-            "item central": epsilon_text(epsilons.item_central),
-            "item local": epsilon_text(epsilons.item_local),
-            "user central": epsilon_text(epsilons.user_central),
-            "user local": epsilon_text(epsilons.user_local),
+            **dict(zip(_EPSILONS, map(epsilon_text, epsilons.values()), strict=True)),
             "B": str(getattr(trial.settled.protocol, "max_items", "-")),
             "N": f"{low:,}" if low == high else f"{low:,} to {high:,}",
             "upload": f"{each.upload:,} B",
@@ -310,10 +306,10 @@ class DeploymentPlan:
     def _best_records(self) -> list[dict[str, Any]]:
         return list(map(self._record, self.predictions, self.epsilons))
 
-    def _record(self, each: Prediction, epsilons: EpsilonsBeforeRun) -> dict[str, Any]:
+    def _record(self, each: Prediction, epsilons: Mapping[str, float]) -> dict[str, Any]:
         return {
             **self._trial_record(each.trial),
-            **epsilons.to_dict(),
+            **{name: or_none(epsilon) for name, epsilon in epsilons.items()},
             "coverage": each.coverage.mean,
             "coverage_low": each.coverage.low,
             "coverage_high": each.coverage.high,
@@ -337,8 +333,8 @@ class DeploymentPlan:
             "precision": outcome.precision,
             "days": self.goal.days_of(terms.rounds),
             "rounds": terms.num_rounds,
-            "local_epsilon": _or_none(terms.local_epsilon),
-            "central_epsilon": _or_none(terms.central_epsilon),
+            "local_epsilon": or_none(terms.local_epsilon),
+            "central_epsilon": or_none(terms.central_epsilon),
             "smallest_cohort": terms.smallest_cohort,
             "largest_cohort": terms.largest_cohort,
             "upload_bytes": outcome.upload,
@@ -379,10 +375,6 @@ def _share(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.4g}"
-
-
-def _or_none(epsilon: float) -> float | None:
-    return None if math.isinf(epsilon) else epsilon
 
 
 def _settings_text(changed: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.terms import PrivacyTerms
@@ -186,7 +185,7 @@ def plan_facts(
         smallest_cohort=plan.smallest_cohort,
         fewest_answers=None if devices is None else plan.fewest_answers,
         central=plan.before_run("item", terms),
-        epsilons=EpsilonsBeforeRun.of(plan, terms),
+        epsilons=plan.epsilons_before_run(terms),
     )
     if not looks_for_more or not facts.is_not_amplified:
         return facts

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedhh.accounting.before_run import EpsilonsBeforeRun
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.clients.describe import Spelling
 from fedhh.devices import FEWEST_ANSWERS
@@ -46,7 +45,7 @@ class PlanFacts:
         title: The protocol's.
         smallest_cohort: Clients of the smallest cohort.
         central: The central guarantee before the run, at item level.
-        epsilons: Of an item and of a user, local and central, before the run.
+        epsilons: See `Plan.epsilons_before_run`.
         amplifying: Where shuffling amplifies nothing: more clients with which it does, the fewest
             that were found and those of half the local epsilon. Empty if there are none, None if
             none were looked for.
@@ -57,7 +56,7 @@ class PlanFacts:
     title: str
     smallest_cohort: int
     central: Guarantee
-    epsilons: EpsilonsBeforeRun
+    epsilons: Mapping[str, float]
     amplifying: tuple[LargerPopulation, ...] | None = None
     fewest_answers: int | None = None
 
@@ -69,7 +68,7 @@ class PlanFacts:
     @property
     def local_epsilon(self) -> float:
         """The local epsilon of an item, infinite if clients trust the server."""
-        return self.epsilons.item_local
+        return self.epsilons["local_epsilon"]
 
     @property
     def is_not_amplified(self) -> bool:
@@ -175,7 +174,7 @@ class Preflight:
                         if plan.fewest_answers is None
                         else {"fewest_answers": plan.fewest_answers}
                     ),
-                    **plan.epsilons.to_dict(),
+                    **{name: or_none(each) for name, each in plan.epsilons.items()},
                     "delta": plan.central.delta,
                     "amplifying": [vars(each) for each in plan.amplifying or ()],
                 }
@@ -223,10 +222,7 @@ def plan_parts(plans: Sequence[PlanFacts], unit: str) -> tuple[Line, Columns]:
         rows=[
             (
                 plan.title,
-                epsilon_text(plan.epsilons.item_central),
-                epsilon_text(plan.epsilons.item_local),
-                epsilon_text(plan.epsilons.user_central),
-                epsilon_text(plan.epsilons.user_local),
+                *map(epsilon_text, plan.epsilons.values()),
                 f"{plan.smallest_cohort:,}",
                 *([f"{plan.fewest_answers:,}"] if answers else []),
             )
@@ -240,22 +236,23 @@ def plan_parts(plans: Sequence[PlanFacts], unit: str) -> tuple[Line, Columns]:
     return Line(line), columns
 
 
-def epsilons_text(epsilons: EpsilonsBeforeRun) -> str:
-    """Return what holds before the run, in a few words.
+def epsilons_text(epsilons: Mapping[str, float]) -> str:
+    """Return what holds before the run, of `Plan.epsilons_before_run`, in a few words.
 
-    >>> epsilons_text(
-    ...     EpsilonsBeforeRun(item_central=1.5, item_local=4.0, user_central=6.0, user_local=20.0)
-    ... )
+    >>> epsilons_text({"item": 1.5, "local": 4.0, "user": 6.0, "user local": 20.0})
     '1.5 and 4 of an item, 6 and 20 of a user'
     """
-    item = f"{epsilon_text(epsilons.item_central)} and {epsilon_text(epsilons.item_local)}"
-    user = f"{epsilon_text(epsilons.user_central)} and {epsilon_text(epsilons.user_local)}"
-    return f"{item} of an item, {user} of a user"
+    return "{} and {} of an item, {} and {} of a user".format(*map(epsilon_text, epsilons.values()))
 
 
 def epsilon_text(epsilon: float) -> str:
     """Return an epsilon as text, never smaller than it is."""
     return "none" if math.isinf(epsilon) else round_up(epsilon)
+
+
+def or_none(epsilon: float) -> float | None:
+    """Return an epsilon as a JSON value, None if it is infinite."""
+    return epsilon if epsilon < math.inf else None
 
 
 def _few_answers(found: Preflight) -> tuple[str, ...]:

@@ -51,10 +51,12 @@ def test_the_epsilons_are_those_that_the_plan_claims(kind, settings, num_clients
     report = privacy_of_run(settled, num_clients=num_clients, delta=1e-8)
     assert plan.central_epsilon == pytest.approx(central_before_run(report, "item"), rel=1e-9)
     stated = plan.epsilons
-    assert stated.item_central == plan.central_epsilon
-    assert stated.user_central == pytest.approx(central_before_run(report, "user"), rel=1e-9)
-    assert stated.item_local == local_epsilon(report, "item") == plan.local_epsilon
-    assert stated.user_local == local_epsilon(report, "user")
+    assert stated["central_epsilon_before_run"] == plan.central_epsilon
+    assert stated["central_epsilon_user_before_run"] == pytest.approx(
+        central_before_run(report, "user"), rel=1e-9
+    )
+    assert stated["local_epsilon"] == local_epsilon(report, "item") == plan.local_epsilon
+    assert stated["local_epsilon_user"] == local_epsilon(report, "user")
     assert plan.smallest_cohort == min(layer.num_clients for layer in settled.plan.layers)
     assert plan.central.delta == 1e-8
     assert plan.local_epsilon == settings.get("local_epsilon", math.inf)
@@ -111,7 +113,7 @@ def test_few_clients_amplify_nothing_and_the_number_that_would_is_true():
 def test_where_bounds_are_the_local_epsilon_the_text_says_nothing_less():
     found = fedhh.preflight(fedhh.AdaptiveTrieHH(), clients_with(["lol"], [1], 499))
     assert found.plans[0].central_epsilon == found.plans[0].local_epsilon
-    central, local = found.plans[0].epsilons.user_central, found.plans[0].epsilons.user_local
+    _, _, central, local = found.plans[0].epsilons.values()
     assert local == 10 * found.plans[0].local_epsilon == pytest.approx(central, rel=1e-9)
     line, table = found.plan_parts
     assert line.text == (
@@ -134,11 +136,18 @@ def test_of_every_kind_of_plan_the_numbers_are_found(kind):
     assert 499 < fewest.clients <= half.clients
     assert half.epsilon <= 4.0 < fewest.epsilon < 8.0
     stated = found.plans[0].epsilons
-    assert stated.item_local == 8.0 < stated.user_local
-    assert stated.item_central < stated.user_central <= stated.user_local
+    assert stated["local_epsilon"] == 8.0 < stated["local_epsilon_user"]
+    assert (
+        stated["central_epsilon_before_run"]
+        < stated["central_epsilon_user_before_run"]
+        <= stated["local_epsilon_user"]
+    )
     line, table = found.plan_parts
     assert "of an item and of a user (delta 1e-10)" in line.text
-    assert table.rows[0][3:5] == (round_up(stated.user_central), round_up(stated.user_local))
+    assert table.rows[0][3:5] == (
+        round_up(stated["central_epsilon_user_before_run"]),
+        round_up(stated["local_epsilon_user"]),
+    )
 
 
 def test_cohorts_of_a_set_size_do_not_grow_with_the_population():
