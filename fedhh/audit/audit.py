@@ -41,33 +41,33 @@ _POINTS = 400
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """That a statistic is in an interval, or that it is not; NaN is neither.
+    """That a statistic is in an interval; NaN is in none.
+
+    That it is not needs no events of its own: for an input and a claim whose trade-off function is
+    its own inverse, as that of replace-one is, it says for the other input what this event says.
 
     Attributes:
         statistic: Its name.
         low: The least number of the interval.
         high: The first number above it.
-        inside: Whether the event is a number in the interval, or one outside of it.
         swapped: Whether it speaks for the second input.
     """
 
     statistic: str
     low: float
     high: float
-    inside: bool
     swapped: bool
 
     def __str__(self) -> str:
         upper = "" if math.isinf(self.high) else f" and < {self.high:g}"
         return (
-            f"{self.statistic} {'' if self.inside else 'not '}>= {self.low:g}{upper}, "
+            f"{self.statistic} >= {self.low:g}{upper}, "
             f"{'second' if self.swapped else 'first'} input over the other"
         )
 
     def hits(self, samples: Floats) -> int:
         """Return how many of ``(n,)`` samples have it."""
-        within = (samples >= self.low) & (samples < self.high)
-        return int(np.count_nonzero(within if self.inside else ~within & ~np.isnan(samples)))
+        return int(np.count_nonzero((samples >= self.low) & (samples < self.high)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,19 +269,14 @@ def choose(
     events, powers, false_alarms = [], [], []
     for statistic, (a, b) in samples.items():
         lows, highs, hits = _intervals(a, b, 0 if values else _MOST_BOUNDARIES)
-        finite = [int(np.count_nonzero(~np.isnan(each))) for each in (a, b)]
-        for inside in (True,) if values else (True, False):
-            held = [
-                each if inside else most - each for each, most in zip(hits, finite, strict=True)
+        shown = bounds(hits, [a.size, b.size], error=error, values=values)
+        for swapped in (False, True):
+            events += [
+                (statistic, low, high, swapped)
+                for low, high in zip(lows.tolist(), highs.tolist(), strict=True)
             ]
-            shown = bounds(held, [a.size, b.size], error=error, values=values)
-            for swapped in (False, True):
-                events += [
-                    (statistic, low, high, inside, swapped)
-                    for low, high in zip(lows.tolist(), highs.tolist(), strict=True)
-                ]
-                powers.append(shown[swapped][0])
-                false_alarms.append(shown[swapped][1])
+            powers.append(shown[swapped][0])
+            false_alarms.append(shown[swapped][1])
     power, false_alarm = np.concatenate(powers), np.concatenate(false_alarms)
 
     def gains(each: Claim) -> Floats:
@@ -290,9 +285,8 @@ def choose(
     level = least(claim, lambda each: not (gains(each) > 0).any())
     level = claim.most if level is None else level
     best = int(gains(claim.at(max(0, level - claim.step))).argmax())
-    statistic, low, high, inside, swapped = events[best]
-    event = Event(statistic=statistic, low=low, high=high, inside=inside, swapped=swapped)
-    return event, level
+    statistic, low, high, swapped = events[best]
+    return Event(statistic=statistic, low=low, high=high, swapped=swapped), level
 
 
 def bounds(
@@ -334,10 +328,11 @@ def _split(a: Samples, b: Samples) -> tuple[dict[str, tuple[Floats, Floats]], ..
     named = [each if isinstance(each, Mapping) else {"statistic": each} for each in (a, b)]
     chosen, tested = {}, {}
     for name in named[0]:
-        pair = [np.asarray(each[name], dtype=np.float64).ravel() for each in named]
-        require_at_least(FEWEST, num_samples=min(each.size for each in pair))
-        chosen[name] = (pair[0][: pair[0].size // _CHOOSING], pair[1][: pair[1].size // _CHOOSING])
-        tested[name] = (pair[0][pair[0].size // _CHOOSING :], pair[1][pair[1].size // _CHOOSING :])
+        a, b = (np.asarray(each[name], dtype=np.float64).ravel() for each in named)
+        require_at_least(FEWEST, num_samples=min(a.size, b.size))
+        few_a, few_b = a.size // _CHOOSING, b.size // _CHOOSING
+        chosen[name] = a[:few_a], b[:few_b]
+        tested[name] = a[few_a:], b[few_b:]
     return chosen, tested
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,67 +26,19 @@ _ROUNDING = 1e-11
 """Relative error of binomial probabilities, generously."""
 
 
-class Claim(Protocol):
-    """A trade-off function, of a family that is ordered by its level."""
-
-    step: ClassVar[float]
-    """Distance of levels; 0 if they are real numbers."""
-    most: ClassVar[float]
-    """The largest level that is looked at."""
-
-    @property
-    def level(self) -> float:
-        """What an audit bounds from below; 0 claims that nothing can be told."""
-
-    @property
-    def unit(self) -> str:
-        """What the level counts."""
-
-    @property
-    def epsilon(self) -> float:
-        """The largest log-ratio of power and false alarm that the claim allows, delta aside."""
-
-    @property
-    def delta(self) -> float:
-        """The power that it allows without any false alarm."""
-
-    def at(self, level: float) -> Self:
-        """Return the claim of another level."""
-
-    def power(self, false_alarms: npt.ArrayLike) -> Floats:
-        """Return the largest powers, ``(m,)``, at ``(m,)`` false alarms; concave, rounded up."""
-
-
-def least(claim: Claim, holds: Callable[[Claim], bool], *, above: float = 0) -> float | None:
-    """Return the least level of a claim's kind, from ``above`` on, at which a monotone test holds.
-
-    Of real levels the largest that is known to fail, within 1e-12 of it; None if even the largest
-    level fails.
-    """
-    if holds(claim.at(above)):
-        return above
-    low, high = above, max(2 * above, 1)
-    while not holds(claim.at(high)):
-        if high >= claim.most:
-            return None
-        low, high = high, min(2 * high, claim.most)
-    while high - low > max(claim.step, _CLOSE):
-        middle = (low + high) / 2 if not claim.step else (low + high) // 2
-        low, high = (low, middle) if holds(claim.at(middle)) else (middle, high)
-    return high if claim.step else low
-
-
 @dataclass(frozen=True, kw_only=True)
 class EpsilonDelta:
     """(epsilon, delta)-differential privacy, of one report or of any output.
 
     Attributes:
         epsilon: At least 0; math.inf claims nothing.
-        delta: In [0, 1).
+        delta: In [0, 1): the power that is allowed without any false alarm.
     """
 
     step: ClassVar[float] = 0.0
+    """Distance of levels; 0 if they are real numbers."""
     most: ClassVar[float] = 100.0
+    """The largest level that is looked at."""
     epsilon: float
     delta: float = 0.0
 
@@ -98,16 +50,20 @@ class EpsilonDelta:
 
     @property
     def level(self) -> float:
+        """What an audit bounds from below."""
         return self.epsilon
 
     @property
     def unit(self) -> str:
+        """What the level counts."""
         return f"epsilon at delta {self.delta:g}" if self.delta else "epsilon"
 
     def at(self, level: float) -> Self:
+        """Return the claim of another level."""
         return replace(self, epsilon=level)
 
     def power(self, false_alarms: npt.ArrayLike) -> Floats:
+        """Return the largest powers, ``(m,)``, at ``(m,)`` false alarms; concave, rounded up."""
         rare = np.asarray(false_alarms, dtype=np.float64)
         growth = math.exp(min(self.epsilon, self.most))
         steep, flat = growth * rare + self.delta, 1 - (1 - self.delta - rare) / growth
@@ -131,6 +87,7 @@ class Answers:
 
     step: ClassVar[float] = 1
     most: ClassVar[float] = 10_000
+    delta: ClassVar[float] = 0.0
     each: float
     times: int
     what: str = "answers"
@@ -152,10 +109,6 @@ class Answers:
         """Basic composition: the sum over all answers."""
         return self.each * self.times
 
-    @property
-    def delta(self) -> float:
-        return 0.0
-
     def at(self, level: float) -> Self:
         return replace(self, times=int(level))
 
@@ -168,3 +121,26 @@ class Answers:
         rare[-1] = likely[-1] = 1.0
         found = np.interp(np.asarray(false_alarms, dtype=np.float64), rare, likely)
         return np.asarray(np.minimum(found * (1 + _ROUNDING), 1.0))
+
+
+Claim = EpsilonDelta | Answers
+"""A trade-off function, of a family that is ordered by its level: 0 claims that nothing is told."""
+
+
+def least(claim: Claim, holds: Callable[[Claim], bool], *, above: float = 0) -> float | None:
+    """Return the least level of a claim's kind, from ``above`` on, at which a monotone test holds.
+
+    Of real levels the largest that is known to fail, within 1e-12 of it; None if even the largest
+    level fails.
+    """
+    if holds(claim.at(above)):
+        return above
+    low, high = above, max(2 * above, 1)
+    while not holds(claim.at(high)):
+        if high >= claim.most:
+            return None
+        low, high = high, min(2 * high, claim.most)
+    while high - low > max(claim.step, _CLOSE):
+        middle = (low + high) / 2 if not claim.step else (low + high) // 2
+        low, high = (low, middle) if holds(claim.at(middle)) else (middle, high)
+    return high if claim.step else low

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ Numbers = npt.NDArray[np.int64]
 Reports = npt.NDArray[Any]
 Draw = Callable[..., tuple[Reports, Floats]]
 """Returns reports about values, and ``(n, m)`` scores of m values that need not be learned."""
+Score = Callable[[Reports, Floats], dict[str, Floats]]
 
 STATED, LEARNED, WHOLE = "stated likelihood", "learned likelihood", "whole report"
 FEWEST_REPORTS = 64
@@ -126,12 +127,12 @@ def audit_guesses(
         if len(set(values)) < max(2, len(values)):
             raise InputError(f"Expected at least two different values, got {list(values)}.")
     pilot = num_reports // _PILOT // len(value_sets)
-    best: tuple[float, Sequence[int], tuple[int, ...], Scores] | None = None
+    best: tuple[float, Sequence[int], tuple[int, ...], Score] | None = None
     for values in value_sets:
         teachers = _drawn(draw, values, range(len(values)), pilot // 3, rng=rng)
-        scores = Scores.learned(*teachers, len(values))
+        score = _learned(*teachers, len(values))
         held, *shown = _drawn(draw, values, range(len(values)), pilot - pilot // 3, rng=rng)
-        of_values = scores.of(*shown)
+        of_values = score(*shown)
         tries = [tuple(range(len(values)))]
         if values is value_sets[-1] and len(values) > 2:
             tries += itertools.combinations(tries[0], 2)
@@ -140,14 +141,14 @@ def audit_guesses(
             pairs = {name: (right[name], wrong[name]) for name in right}
             _, level = choose(pairs, claim, confidence=1 - _PILOT_ERROR, values=len(some))
             if best is None or level > best[0]:
-                best = level, values, some, scores
+                best = level, values, some, score
     assert best is not None
-    _, values, some, scores = best
+    _, values, some, score = best
     parts = []
     left = num_reports - pilot * len(value_sets)
     for start in range(0, left, _REPORTS_AT_ONCE):
         held, *shown = _drawn(draw, values, some, min(_REPORTS_AT_ONCE, left - start), rng=rng)
-        parts.append(_guesses(scores.of(*shown), held, some))
+        parts.append(_guesses(score(*shown), held, some))
     right, wrong = (
         {name: np.concatenate([part[side][name] for part in parts]) for name in parts[0][side]}
         for side in (0, 1)
@@ -202,66 +203,36 @@ def value_sets(domain_size: int) -> list[list[int]]:
     return [*(each for each in spread if len(each) > len(few)), few]
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """How often a column's numbers were seen under each value.
+def _learned(held: Numbers, reports: Reports, stated: Floats, num_values: int) -> Score:
+    """Return how to score reports by what ``(n,)`` others show, given the numbers of their values.
 
-    Attributes:
-        ends: Up to which number each bin goes; the last one goes on for ever.
-        logs: ``(bins, m)`` log-frequencies.
+    Scores are log-likelihoods up to a constant of each report: as stated; by the frequencies of
+    each column, as if columns were independent; by that of the whole report, rare ones together.
     """
-
-    ends: npt.NDArray[Any]
-    logs: Floats
-
-    @classmethod
-    def learned(
-        cls, column: npt.NDArray[Any], ends: npt.NDArray[Any], held: Numbers, num_values: int
-    ) -> _Table:
-        shape = len(ends) + 1, num_values
+    columns = _columns(reports, stated)
+    hashed = _hashed(reports)
+    known, counts = np.unique(hashed, return_counts=True)
+    often = np.sort(known[np.argsort(-counts, kind="stable")[:_MOST_WHOLE]])
+    bins = [*map(_ends_of_bins, columns), often]
+    tables = []
+    for column, ends in zip([*columns, hashed], bins, strict=True):
+        # The last bin goes on for ever.
         places = np.searchsorted(ends, column) * num_values + held
-        counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape) + _PRIOR
-        return cls(ends, np.log(counts / counts.sum(axis=0)))
+        seen = np.bincount(places, minlength=(len(ends) + 1) * num_values) + _PRIOR
+        seen = seen.reshape(-1, num_values)
+        tables.append(np.log(seen / seen.sum(axis=0)))
 
-    def of(self, column: npt.NDArray[Any]) -> Floats:
-        return np.asarray(self.logs[np.searchsorted(self.ends, column)])
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """Log-likelihoods of reports under some values, up to a constant of each report.
-
-    Attributes:
-        columns: Of each column of the report; their logarithms add up as if they were independent.
-        whole: Of the report as a whole; rare ones are taken together.
-    """
-
-    columns: Sequence[_Table]
-    whole: _Table
-
-    @classmethod
-    def learned(cls, held: Numbers, reports: Reports, stated: Floats, num_values: int) -> Scores:
-        """Return the frequencies among ``(n,)`` reports, given the numbers of their values."""
-        tables = [
-            _Table.learned(column, _ends_of_bins(column), held, num_values)
-            for column in _columns(reports, stated)
-        ]
-        hashed = _hashed(reports)
-        known, counts = np.unique(hashed, return_counts=True)
-        often = np.sort(known[np.argsort(-counts, kind="stable")[:_MOST_WHOLE]])
-        return cls(tables, _Table.learned(hashed, often, held, num_values))
-
-    def of(self, reports: Reports, stated: Floats) -> dict[str, Floats]:
+    def score(reports: Reports, stated: Floats) -> dict[str, Floats]:
         """Return ``(n, m)`` finite scores by their names."""
-        learned = sum(
-            table.of(column)
-            for table, column in zip(self.columns, _columns(reports, stated), strict=True)
+        *by_column, whole = (
+            table[np.searchsorted(ends, column)]
+            for table, ends, column in zip(
+                tables, bins, [*_columns(reports, stated), _hashed(reports)], strict=True
+            )
         )
-        return {
-            STATED: _relative(stated),
-            LEARNED: np.asarray(learned),
-            WHOLE: self.whole.of(_hashed(reports)),
-        }
+        return {STATED: _relative(stated), LEARNED: np.sum(by_column, axis=0), WHOLE: whole}
+
+    return score
 
 
 def _drawn(
