@@ -22,13 +22,11 @@ contributes a value at most once, so it also counts clients.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 
 import numpy as np
-import scipy
 
 from fedhh.accounting.bounds.selection import Selection, paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
@@ -163,16 +161,6 @@ class LayerAnonymity:
         # Not a dot product: BLAS starts threads for one, which cost more than the sum.
         return float(min(1.0, np.sum(votes * certain)))
 
-    def guess_count(self, alpha: float) -> int:
-        """Return the count kept with probability about 1 - alpha, by a normal distribution."""
-        p, q = self._distribution.p, self._distribution.q
-        first, kept = self._band
-        threshold = first + float(np.searchsorted(kept, 0.5))
-        deviation = math.sqrt(self.num_reports * q * (1 - q))
-        mean = threshold - float(scipy.special.ndtri(alpha)) * deviation
-        guess = (mean - self.num_reports * q) / (p - q)
-        return min(self.num_reports, max(0, round(guess)))
-
 
 def _pmf_window(trials: int, p: float) -> tuple[int, Floats]:
     """Return the smallest count that matters, and the probabilities from there on."""
@@ -216,26 +204,32 @@ def anonymity(layers: Sequence[LayerAnonymity], *, alpha: float) -> AnonymityGua
     """
     require_inside(0, 1, alpha=alpha)
     require_at_least(1, num_layers=len(layers))
-    missing = next((layer.not_applicable for layer in layers if layer.not_applicable), None)
-    k: int | NotApplicable | None = missing
-    probability = None
-    if missing is None:
-        surfacing = cache(partial(probability_surfacing, layers))
-        k = _largest_integer(
-            lambda count: surfacing(count) <= 1 - alpha,
-            # Passes share what is allowed.
-            guess=layers[0].guess_count(1 - (1 - alpha) / len(layers)),
-            high=min(layer.num_reports for layer in layers),
-        )
-        probability = surfacing(k or 0)
+    k, probability = _largest_count(tuple(layers), alpha)
+    variant = layers[0].variant
     return AnonymityGuarantee(
         k=k,
         alpha=alpha,
-        variant=layers[0].variant,
+        variant=variant,
         probability=probability,
-        theorem=THEOREMS[layers[0].variant],
+        theorem=THEOREMS[variant],
         assumptions=ASSUMPTIONS,
     )
+
+
+@lru_cache(maxsize=1024)
+def _largest_count(
+    layers: tuple[LayerAnonymity, ...], alpha: float
+) -> tuple[int | NotApplicable | None, float | None]:
+    """Return k and its probability; layers of a run, and of a sweep's runs, are often alike."""
+    missing = next((layer.not_applicable for layer in layers if layer.not_applicable), None)
+    if missing is not None:
+        return missing, None
+    surfacing = cache(partial(probability_surfacing, layers))
+    if surfacing(0) > 1 - alpha:
+        return None, surfacing(0)
+    most = min(layer.num_reports for layer in layers)
+    k = smallest_true(lambda count: count > most or surfacing(count) > 1 - alpha, low=1) - 1
+    return k, surfacing(k)
 
 
 def account_anonymity(
@@ -278,24 +272,3 @@ def account_anonymity(
         anonymity=tuple(claims),
         notes=(f"A word may surface in {passes} {'pass' if passes == 1 else 'passes'}.",),
     )
-
-
-def _largest_integer(holds: Callable[[int], bool], *, guess: int, high: int) -> int | None:
-    """Return the largest integer in [0, high] that holds, None if 0 does not.
-
-    Args:
-        holds: True up to some integer and false beyond it.
-        guess: About that integer; the nearer, the fewer calls.
-        high: Largest candidate.
-    """
-    low, above = -1, high + 1
-    tried, step = min(guess, high), 1
-    while above - low > 1:
-        low, above = (tried, above) if holds(tried) else (low, tried)
-        if low < 0 or above > high:
-            # One end is not known yet: away from the guess, in growing steps.
-            tried = low + step if above > high else above - step
-            tried, step = min(max(tried, 0), high), 2 * step
-        else:
-            tried = (low + above) // 2
-    return None if low < 0 else low

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fedhh.accounting.anonymity import ASSUMPTIONS, THEOREMS, LayerAnonymity, anonymity
@@ -113,50 +112,47 @@ def _claim(
     rounds: Sequence[RoundSummary], *, plan: LocalReports, alpha: float
 ) -> AnonymityGuarantee:
     """Return the claim for a value that may surface in any of these layers."""
-    claim = AnonymityGuarantee(
-        k=None,
-        alpha=alpha,
-        variant="tight",
-        probability=None,
-        theorem=THEOREMS["tight"],
-        assumptions=ASSUMPTIONS,
-        smallest_cohort=min(each.num_clients for each in rounds),
-        realised=True,
-    )
-    local_epsilon = plan.local_epsilon
-    for each in rounds:
-        problem = out_of_range(local_epsilon=local_epsilon, num_reports=each.num_reports)
-        if plan.votes_per_client == "one":
-            problem = "a layer counts clients, and the lemma is about votes of reports"
-        elif each.kept_by == "posterior":
-            problem = "the layer keeps candidates by what all layers showed, not by its votes"
-        elif each.num_kept == 0:
-            problem = "the layer kept nothing"
-        elif not each.decides:
-            problem = f"the layer keeps all of its {each.num_candidates} candidates"
-        elif each.num_candidates + 1 < each.domain_size:
-            problem = "the layer has fillers, and keeps none of them however many votes they have"
-        if problem:
-            return replace(claim, k=NotApplicable(problem))
-    layers = tuple(
-        LayerAnonymity(
-            local_epsilon=local_epsilon,
-            domain_size=each.domain_size,
-            subset_size=subset_size,
-            num_kept=each.num_kept,
-            num_reports=each.num_reports,
+    problem = next(filter(None, (_why_not(each, plan) for each in rounds)), None)
+    if problem is None:
+        claim = anonymity(
+            [
+                LayerAnonymity(
+                    local_epsilon=plan.local_epsilon,
+                    domain_size=each.domain_size,
+                    subset_size=subset_size,
+                    num_kept=each.num_kept,
+                    num_reports=each.num_reports,
+                )
+                for each in rounds
+                if (subset_size := plan.values_per_report(each.domain_size)) is not None
+            ],
+            alpha=alpha,
         )
-        for each in rounds
-        if (subset_size := plan.values_per_report(each.domain_size)) is not None
-    )
-    found = _anonymity_once(layers, alpha)
-    return replace(claim, k=found.k, probability=found.probability)
+    else:
+        claim = AnonymityGuarantee(
+            k=NotApplicable(problem),
+            alpha=alpha,
+            variant="tight",
+            probability=None,
+            theorem=THEOREMS["tight"],
+            assumptions=ASSUMPTIONS,
+        )
+    return replace(claim, smallest_cohort=min(each.num_clients for each in rounds), realised=True)
 
 
-@lru_cache(maxsize=1024)
-def _anonymity_once(layers: tuple[LayerAnonymity, ...], alpha: float) -> AnonymityGuarantee:
-    """Return `anonymity`; layers of a run, and of a sweep's runs, are often alike."""
-    return anonymity(layers, alpha=alpha)
+def _why_not(heard: RoundSummary, plan: LocalReports) -> str | None:
+    """Return why the lemma says nothing about a layer; None if it does."""
+    if plan.votes_per_client == "one":
+        return "a layer counts clients, and the lemma is about votes of reports"
+    if heard.kept_by == "posterior":
+        return "the layer keeps candidates by what all layers showed, not by its votes"
+    if heard.num_kept == 0:
+        return "the layer kept nothing"
+    if not heard.decides:
+        return f"the layer keeps all of its {heard.num_candidates} candidates"
+    if heard.num_candidates + 1 < heard.domain_size:
+        return "the layer has fillers, and keeps none of them however many votes they have"
+    return out_of_range(local_epsilon=plan.local_epsilon, num_reports=heard.num_reports)
 
 
 def _strength(claim: AnonymityGuarantee) -> int:
