@@ -24,7 +24,6 @@ from fedhh.accounting.rounds import (
     Rounds,
     check_epochs,
     epoch_of,
-    stated_by,
 )
 from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError, require_choice, shown
@@ -377,14 +376,14 @@ class Plan:
                 raise InputError(
                     f"Expected {name}={stated} in {where}, as planned, got {name}={shown(asked)}."
                 )
-        epsilon = stated_by(question, "local_epsilon")
+        epsilon = question.local_epsilon
         # Not a number is no epsilon that is stated.
         if epsilon is None or not epsilon <= planned.local_epsilon * (1 + _ROUNDING):
             raise InputError(
                 f"Expected local_epsilon <= {planned.local_epsilon} per contribution in {where}, "
                 f"as planned, got local_epsilon={epsilon}."
             )
-        size = stated_by(question, "domain_size")
+        size = question.domain_size
         if size is not None and not planned.smallest_domain <= size <= planned.largest_domain:
             raise InputError(
                 f"Expected a domain of {planned.smallest_domain} to {planned.largest_domain} "

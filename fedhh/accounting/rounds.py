@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fedhh.questions.cohort import NOBODY, Cohort
 from fedhh.validation import InputError, shown
-
-if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
-    from fedhh.questions.question import AnyQuestion
 
 KeptBy = Literal["votes", "threshold", "estimates", "posterior", "validation", "evidence"]
 
@@ -159,22 +156,3 @@ class RoundSummary(Decision, RoundSizes):
 
 Rounds = Sequence[RoundSummary]
 """Rounds that took place."""
-
-
-def stated_by(question: AnyQuestion, name: str) -> float | None:
-    """Return a number that a question states of itself, None if it states none.
-
-    Raises:
-        InputError: Its fields are of another type, so that the number does not follow from them.
-    """
-    try:
-        number = getattr(question, name)
-        if number is not None:
-            math.isnan(number)
-    except InputError:
-        raise
-    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InputError(
-            f"Expected fields of a question from which its {name} follows, got others: {error}."
-        ) from error
-    return number  # type: ignore[no-any-return]
