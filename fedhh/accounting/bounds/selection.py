@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -132,9 +133,10 @@ def reachable_blanket(
     """
     growth = math.exp(local_epsilon)
     one, one_or_both = 1 / (growth + 1), 1.0
+    stop = math.ceil(4 * max(smallest_domain, 4 * growth))
     # In wider ranges, the pair that dominates every blanket (docs/accounting.md, section 2).
-    if largest_domain - smallest_domain < _MOST_DOMAINS:
-        sizes = _telling_sizes(growth, smallest_domain, largest_domain)
+    while min(stop, largest_domain) - smallest_domain < _MOST_DOMAINS:
+        sizes = _telling_sizes(growth, smallest_domain, min(stop, largest_domain))
         best = sizes / (growth + 1)
         ones, sums = [], []
         for rounded in (np.floor(best), np.ceil(best)):
@@ -142,8 +144,12 @@ def reachable_blanket(
             weight = members / ((members * growth + sizes - members) * (sizes - 1))
             ones.append(weight * (sizes - members))
             sums.append((growth + 1) * ones[-1] + growth * weight * (members - 1))
-        one = float(np.max(ones)) * (1 + _ROUNDING)
-        one_or_both = min(1.0, float(np.max(sums)) * (1 + _ROUNDING))
+        largest = float(np.max(ones)), float(np.max(sums))
+        if stop >= largest_domain or all(map(operator.ge, largest, _beyond(growth, stop))):
+            one = largest[0] * (1 + _ROUNDING)
+            one_or_both = min(1.0, largest[1] * (1 + _ROUNDING))
+            break
+        stop *= 4
     return Blanket(
         local_epsilon=local_epsilon,
         num_reports=num_reports,
@@ -178,6 +184,23 @@ def _telling_sizes(growth: float, smallest: int, largest: int) -> Floats:
         near += [np.floor(root), np.floor(root) + 1]
     every = np.concatenate([*near, [smallest, largest]])
     return np.asarray(np.clip(every, smallest, largest))
+
+
+def _beyond(growth: float, size: int) -> tuple[float, float]:
+    """Return what ``one`` and ``(E + 1) one + both`` are at most of domains beyond a size.
+
+    With r = s / d and u = 1 / d, the one is c / (E - 1 + r), the other (E + c) / (E - 1 + r), where
+    c = 1 - (1 - u) / (r - u) rises with r and u. For both rules of d, r / (E + 1) lies between
+    1 - u and 1 / (1 - u).
+
+    Args:
+        growth: E.
+        size: Above 2 (E + 1).
+    """
+    u = 1 / (size / (growth + 1) - 1)
+    low, high = (1 - u) * (growth + 1), (growth + 1) / (1 - u)
+    c = 1 - (1 - u) / (high - u)
+    return c / (growth - 1 + low), (growth + c) / (growth - 1 + low)
 
 
 def dominating_blanket(blankets: Sequence[Blanket]) -> Blanket:
