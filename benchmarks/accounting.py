@@ -9,7 +9,7 @@ import itertools
 import time
 
 from benchmarks.measuring import Rows, benchmark, medians
-from fedhh.accounting import shuffle_bound, shuffle_epsilon, user_guarantees
+from fedhh.accounting import Use, shuffle_bound, shuffle_epsilon, user_guarantees
 
 CLIENTS, ITEMS, DELTA, DOMAIN, EPSILON = 1_000_000, 60, 1e-10, 1_000_001, 10.0
 
@@ -33,7 +33,8 @@ def rows() -> Rows:
             bound, local_epsilon=EPSILON, num_reports=CLIENTS, domain_size=domain_size
         )
         clients = CLIENTS + next(number)
-        return user_guarantees(of_item, num_clients=clients, max_items=ITEMS, delta=DELTA)
+        uses = [Use(bound=of_item, times=1)]
+        return user_guarantees(uses, num_clients=clients, max_items=ITEMS, delta=DELTA)
 
     tasks = {
         "clones, item level": lambda: item("clones"),

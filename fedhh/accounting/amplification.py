@@ -6,17 +6,20 @@ for every domain and every number of answers that the plan allows; realised, for
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fedhh.accounting.bounds.blanket import Blanket
+from fedhh.accounting.bounds.blanket import Blanket, SlotwiseBlanket
 from fedhh.accounting.bounds.clones import Clones, SelectionClones2023
 from fedhh.accounting.bounds.composition import (
     REMEMBERED,
+    Use,
     disjoint_epsilon,
-    repeated_epsilon,
+    remembered_epsilon,
 )
 from fedhh.accounting.bounds.selection import (
     dominating_blanket,
@@ -194,23 +197,56 @@ class _Shuffled:
 
     def guarantees(self, unit: Unit) -> list[Guarantee]:
         """Return the bounds of which the best counts."""
-        bounds = self._bounds()
+        uses = self._planned_uses()
+        bounds = tuple(use.bound for use in uses) or self._bounds()
+        uses = uses or (Use(bound=_dominating(bounds).among(self.reports), times=self.uses),)
         if unit == "user":
-            return self._of_user(bounds)
-        found = [self._of_item(bounds)]
+            return self._of_user(uses)
+        found = [self._of_item(bounds, uses)]
         if self.plan.is_subset_selection and not self.realised:
             later = SelectionClones2023(
                 local_epsilon=self.plan.local_epsilon, num_reports=self.reports
             )
-            found.append(self._of_item((later,)))
+            found.append(self._of_item((later,), (Use(bound=later, times=self.uses),)))
         return found
+
+    def _planned_uses(self) -> tuple[Use, ...]:
+        """Return the rounds, or epochs, of one client, with the laws of their own domains.
+
+        Empty where it takes part in one round, or nothing is known of domains.
+        """
+        if not (self.plan.is_subset_selection and self.plan.reuses_clients):
+            return ()
+        orders = groupby(self.plan.layers, lambda each: each.cohort.redraw)
+        laws = Counter(self._law(tuple(rounds)) for _, rounds in orders)
+        return tuple(Use(bound=law, times=times) for law, times in laws.items())
+
+    def _law(self, rounds: Sequence[PlannedRound]) -> Blanket:
+        """Return the blanket of a round, or of an epoch: of all its rounds, or above each."""
+        plan, sizes = self.plan, Counter[tuple[int, int]]()
+        for each in rounds:
+            sizes[each.smallest_domain, each.largest_domain] += each.fewest_reports
+        laws = [
+            reachable_blanket(
+                local_epsilon=plan.local_epsilon,
+                num_reports=max(2, min(NUM_REPORTS_RANGE[1], reports)),
+                smallest_domain=smallest,
+                largest_domain=largest,
+            )
+            for (smallest, largest), reports in sizes.items()
+        ]
+        one = dominating_blanket(laws)
+        # Where more may answer than counted, a bound has to fall with their number.
+        if plan.hides_epochs and not plan.may_miss_answers and SlotwiseBlanket.suits(laws):
+            return SlotwiseBlanket.of(laws, above=one.among(sum(sizes.values())))
+        return one.among(self.reports)
 
     def _bounds(self) -> Bounds:
         """Return the bound of each layer that no other one dominates, the worst first."""
         plan, epsilon = self.plan, self.plan.local_epsilon
         if not plan.is_subset_selection:
             return (Clones(local_epsilon=epsilon, num_reports=self.reports),)
-        if self.uses > 1 or plan.hides_epochs or plan.domains_vary:
+        if self.uses > 1 or plan.domains_vary:
             smallest, largest = plan.domains
             return (
                 reachable_blanket(
@@ -236,16 +272,13 @@ class _Shuffled:
         ]
         return tuple(worst_blankets(blankets))
 
-    def _of_item(self, bounds: Bounds) -> Guarantee:
+    def _of_item(self, bounds: Bounds, uses: tuple[Use, ...]) -> Guarantee:
         kind = bounds[0]
         if self.uses == 1:
             epsilon = _item_epsilon(bounds, delta=self.terms.delta)
         else:
-            epsilon = repeated_epsilon(
-                replace(_dominating(bounds), num_reports=self.reports),
-                times=self.uses,
-                delta=self.terms.delta,
-                precision=self.terms.precision,
+            epsilon = remembered_epsilon(
+                uses, delta=self.terms.delta, precision=self.terms.precision
             )
         return self._stated(
             Guarantee(
@@ -261,18 +294,18 @@ class _Shuffled:
             kind,
         )
 
-    def _of_user(self, bounds: Bounds) -> list[Guarantee]:
+    def _of_user(self, uses: tuple[Use, ...]) -> list[Guarantee]:
         found = user_guarantees(
-            _dominating(bounds),
+            uses,
             num_clients=self.plan.fewest_answers,
             max_items=self.plan.max_items,
             delta=self.terms.delta,
             num_reports=None if self.plan.padded else self.reports,
-            uses=self.uses,
             precision=self.terms.precision,
-            one_way=self.terms.one_way,
+            # Both ways are of the same shuffles where a client sends one report in each.
+            one_way=self.terms.one_way or self.plan.max_items == 1,
         )
-        return [self._stated(each, bounds[0]) for each in found]
+        return [self._stated(each, uses[0].bound) for each in found]
 
     def _stated(self, guarantee: Guarantee, kind: ShuffleBound) -> Guarantee:
         """Return a bound's guarantee with what the plan adds to it."""

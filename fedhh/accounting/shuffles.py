@@ -24,6 +24,7 @@ from fedhh.accounting.bounds.clones import (
     SelectionClones2023,
     closed_form_epsilon,
 )
+from fedhh.accounting.bounds.composition import Use
 from fedhh.accounting.bounds.selection import paper_subset_size, subset_selection_blanket
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.collusion import Collusion, honest_part_of
@@ -259,7 +260,10 @@ def account_user(
                 assumptions=f"{bound.assumptions}; exactly {max_items} reports from every client",
             )
             for each in user_guarantees(
-                bound, num_clients=clients, max_items=max_items, delta=delta, uses=rounds
+                [Use(bound=bound, times=rounds)],
+                num_clients=clients,
+                max_items=max_items,
+                delta=delta,
             )
         ]
     best = _with_best(central, [True] * len(central))

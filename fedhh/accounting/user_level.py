@@ -31,13 +31,20 @@ starts from many values of a; what it returns is checked by the inequality alone
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.accounting.bounds.composition import FINE, REMEMBERED, Precision, repeated_epsilon
+from fedhh.accounting.bounds.composition import (
+    FINE,
+    REMEMBERED,
+    Precision,
+    Use,
+    remembered_epsilon,
+)
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
 from fedhh.accounting.sources import COMPOSITION, GROUPS
@@ -61,37 +68,35 @@ _LARGEST_EXPONENT = 600.0
 
 
 def user_guarantees(
-    bound: ShuffleBound,
+    uses: Sequence[Use],
     *,
     num_clients: int,
     max_items: int,
     delta: float,
     num_reports: int | None = None,
-    uses: int = 1,
     precision: Precision = FINE,
     one_way: bool = False,
 ) -> list[Guarantee]:
     """Return the central guarantees of one client's ``max_items`` contributions: groups, slots.
 
     Args:
-        bound: The item-level bound; its number of reports does not count.
+        uses: Rounds in which one client takes part, by their item-level bounds, at least one; the
+            bounds' numbers of reports do not count.
         num_clients: N, clients in one cohort, the fewest of all rounds.
         max_items: B, most reports of one client.
         delta: Target, from 1e-14 to 0.1.
         num_reports: None if every client sends exactly B reports, dummies included. Otherwise the
             reports of a cohort; then slots do not exist, and groups compare data sets in which the
             client sends the same number of reports.
-        uses: Rounds in which one client takes part.
         precision: See `composed_epsilon`.
         one_way: Whether to leave out slots of a single round, and groups of several: what is left
             is hardly ever far above, and takes half of the time.
     """
     check_delta(delta)
     require_between(*NUM_REPORTS_RANGE, num_clients=num_clients)
-    require_at_least(1, max_items=max_items, uses=uses)
+    require_at_least(1, max_items=max_items, num_uses=len(uses))
+    bound, rounds = uses[0].bound, sum(use.times for use in uses)
     together = num_clients * max_items if num_reports is None else num_reports
-    # More reports than the bounds' range hide no less.
-    item_level = replace(bound, num_reports=min(together, NUM_REPORTS_RANGE[1]))
     has_slots = num_reports is None
 
     def stated(
@@ -109,18 +114,29 @@ def user_guarantees(
         )
 
     found = []
-    if not (one_way and has_slots and uses > 1):
-        step = delta / uses
-        epsilon = group_epsilon(item_level, steps=max_items, delta=step, precision=precision)
-        found.append(stated("groups", uses * epsilon, GROUPS))
+    if not (one_way and has_slots and rounds > 1):
+        # More reports than the bounds' range hide no less.
+        shuffled = min(together, NUM_REPORTS_RANGE[1])
+        epsilon = sum(
+            use.times
+            * group_epsilon(
+                use.bound.among(shuffled),
+                steps=max_items,
+                delta=delta / rounds,
+                precision=precision,
+            )
+            for use in uses
+        )
+        found.append(stated("groups", epsilon, GROUPS))
     if not (one_way and found):
         slots: float | NotApplicable = NotApplicable(
             "clients do not send exactly max_items reports each, so there are no slots"
         )
         if has_slots:
-            of_slot = replace(bound, num_reports=num_clients)
-            times = max_items * uses
-            slots = repeated_epsilon(of_slot, times=times, delta=delta, precision=precision)
+            of_slots = tuple(
+                Use(bound=use.bound.among(num_clients), times=max_items * use.times) for use in uses
+            )
+            slots = remembered_epsilon(of_slots, delta=delta, precision=precision)
         exactly = f"; exactly {max_items} reports from every client"
         found.append(stated("slots", slots, COMPOSITION, exactly))
     return found

@@ -7,7 +7,9 @@ large ones: relative errors stay below 1e-10 far into the tails.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,19 +188,63 @@ def lattice(trials: int, p: float, *, tolerance: float) -> Lattice:
     low = max(0, int(mean - bernstein(variance, _LEFT_TAIL)))
     high = min(trials, int(mean + bernstein(variance, _RIGHT_TAIL)) + 1)
     counts = np.arange(low, high + 1, dtype=np.float64)
+    first, last, probability = _binned(
+        counts, pmf(counts, trials, p), mean=mean, variance=variance, tolerance=tolerance
+    )
+    return Lattice(
+        first=first,
+        last=last,
+        probability=probability,
+        below=float(lower_tail(low - 1, trials, p)),
+        above=float(upper_tail(high + 1, trials, p)),
+    )
+
+
+def window(trials: int, p: float) -> tuple[int, int]:
+    """Return the first and the last count of all but 1e-43 of Bin(trials, p)."""
+    mean = trials * p
+    wide = bernstein(mean * (1.0 - p), _LEFT_TAIL)
+    return max(0, int(mean - wide)), min(trials, int(mean + wide) + 1)
+
+
+def lattice_of_sum(parts: Sequence[tuple[int, float]], *, tolerance: float) -> Lattice:
+    """Return the same of a sum of independent binomials; its time rises as their variance.
+
+    Whatever lies outside the `window` of a summand counts as left of the first bin.
+
+    Args:
+        parts: Trials, at least 1, and success probability of each summand.
+        tolerance: Relative width of a bin.
+    """
+    masses, low, outside = [], 0, 0.0
+    for trials, p in parts:
+        start, stop = window(trials, p)
+        masses.append(pmf(np.arange(start, stop + 1), trials, p))
+        outside += float(lower_tail(start - 1, trials, p) + upper_tail(stop + 1, trials, p))
+        low += start
+    # Only positive numbers are multiplied and added.
+    whole = functools.reduce(np.convolve, masses)
+    first, last, probability = _binned(
+        low + np.arange(whole.size, dtype=np.float64),
+        whole,
+        mean=math.fsum(trials * p for trials, p in parts),
+        variance=math.fsum(trials * p * (1.0 - p) for trials, p in parts),
+        tolerance=tolerance,
+    )
+    return Lattice(first=first, last=last, probability=probability, below=outside, above=0.0)
+
+
+def _binned(
+    counts: Floats, masses: Floats, *, mean: float, variance: float, tolerance: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return the first and the last of the counts of each bin, and its probability."""
     width = max(1, int(tolerance * (mean + 1)))
     starts = np.arange(0, counts.size, width)
     if starts.size > _MANY_BINS:
         rare = np.abs(counts[starts] - mean) > _RARE * np.sqrt(variance)
         starts = starts[~rare | (np.arange(starts.size) % 8 == 0)]
     ends = np.append(starts[1:], counts.size) - 1
-    return Lattice(
-        first=counts[starts],
-        last=counts[ends],
-        probability=np.add.reduceat(pmf(counts, trials, p), starts),
-        below=float(lower_tail(low - 1, trials, p)),
-        above=float(upper_tail(high + 1, trials, p)),
-    )
+    return counts[starts], counts[ends], np.add.reduceat(masses, starts)
 
 
 def bernstein(variance: float, log_odds: float) -> float:

@@ -124,17 +124,24 @@ def mean_positive_part(laws: Sequence[Law]) -> Fraction:
     return sum(max(Fraction(0), total) * weight for total, weight in sums.items()) / len(laws)
 
 
-def pair(num_clients: int, growth: int) -> list[tuple[Fraction, Fraction]]:
-    """The pair of 2023: the masses of all its outcomes, under both distributions."""
-    corner, nothing = Fraction(1, growth + 1), 1 - Fraction(2, growth + 1)
+def pair(num_clients: int, growth: int, values: int = 2) -> list[tuple[Fraction, Fraction]]:
+    """The blanket's pair of randomized response: the masses of all outcomes, under both worlds.
+
+    Of two values it is the pair of 2023.
+    """
+    one = Fraction(1, growth + values - 1)
+    chances = one, one, (values - 2) * one, 1 - values * one
     found = []
-    for ones in range(num_clients + 1):
-        for others in range(num_clients - ones + 1):
-            neither = num_clients - ones - others
-            ways = math.comb(num_clients, ones) * math.comb(num_clients - ones, others)
-            mass = ways * corner ** (ones + others) * nothing**neither / num_clients
-            found.append((mass * (ones * growth + others), mass * (ones + others * growth)))
-    return found
+    for counts in itertools.product(range(num_clients + 1), repeat=3):
+        if (rest := num_clients - sum(counts)) < 0:
+            continue
+        mass = Fraction(math.factorial(num_clients), num_clients)
+        for count, chance in zip((*counts, rest), chances, strict=True):
+            mass *= chance**count / math.factorial(count)
+        ones, others, neither = counts
+        weights = ones * growth + others + neither, ones + others * growth + neither
+        found.append((mass * weights[0], mass * weights[1]))
+    return [masses for masses in found if masses[0]]
 
 
 def composed_divergence(

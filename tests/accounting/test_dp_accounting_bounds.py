@@ -156,9 +156,9 @@ def composed(monkeypatch):
 
     monkeypatch.setattr(composition, "composed_epsilon", held)
     # A run's account remembers what it has composed.
-    afresh = composition.repeated_epsilon.__wrapped__
+    afresh = composition.remembered_epsilon.__wrapped__
     for module in (amplification, user_level):
-        monkeypatch.setattr(module, "repeated_epsilon", afresh)
+        monkeypatch.setattr(module, "remembered_epsilon", afresh)
     return found
 
 

@@ -10,10 +10,13 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from fedhh.accounting import Clones2023
+from fedhh.accounting.bounds.blanket import SlotwiseBlanket
 from fedhh.accounting.bounds.composition import FINE, Use, composed_epsilon
+from fedhh.accounting.bounds.selection import dominating_blanket, subset_selection_blanket
 from tests.accounting.enumerated_epochs import (
     about,
     blanket_law,
@@ -101,6 +104,11 @@ def check_against_the_pair(protocol, num_clients, growth, epochs):
     """Return the largest share of the pair's divergence that any data set reaches."""
     product = [pair(num_clients, growth)] * epochs
     bounds = {odds: composed_divergence(product, odds) for odds in odds_up_to(growth)}
+    return check(bounds, protocol, num_clients, epochs)
+
+
+def check(bounds, protocol, num_clients, epochs=1):
+    """Return the largest share of the bounds, by odds, that any data set reaches."""
     found = {}
     for data in itertools.combinations_with_replacement(range(VALUES), num_clients):
         found[data] = transcripts(data, protocol, epochs)
@@ -178,16 +186,63 @@ def slotwise(growth, odds, kernels):
     return mean_positive_part([blanket_law(kernel, 2, 1, odds) for kernel in kernels])
 
 
-def test_each_round_may_use_the_law_of_its_own_domain():
-    kernels = [is_it(1, 3), randomized_response(3, 3), randomized_response(3, 3)]
-    for odds in odds_up_to(3):
-        for order in set(itertools.permutations(range(3))):
-            placed = [kernels[i] for i in order]
-            worlds = [
-                transcripts((value, 0, 0), lambda before, placed=placed: placed[len(before)])
-                for value in (2, 1)
-            ]
-            assert divergence(*worlds, odds) <= slotwise(3, odds, kernels)
+def own_laws(growth, firsts, others):
+    """Of an epoch: first so many of three values, then so many above two and three values."""
+    return {
+        odds: mean_positive_part(
+            [blanket_law(randomized_response(3, growth), 2, 1, odds)] * firsts
+            + [pair_law(growth, odds)] * others
+        )
+        for odds in odds_up_to(growth)
+    }
+
+
+OWN = [(leader_or_all, 3, 1, 2), (leader_or_all, 4, 2, 2), (domain_by_the_first_tally, 3, 1, 2)]
+
+
+@pytest.mark.parametrize(("protocol", "num_clients", "first", "others"), OWN)
+def test_votes_may_decide_a_domain_under_the_law_above_those_of_its_round(
+    protocol, num_clients, first, others
+):
+    assert check(own_laws(8, first, others), protocol(8, first), num_clients) > 0.7
+
+
+def four_then_leader(before):
+    """Every round asks all three clients: which of four values, then whether the leader."""
+    if len(before) < 3:
+        return about(randomized_response(4, 3), range(VALUES))
+    return is_it(leading(before[:3]), 3)
+
+
+def of_two_rounds(*domains):
+    product = [pair(3, 3, values) for values in domains]
+    return {odds: composed_divergence(product, odds) for odds in odds_up_to(3)}
+
+
+def test_rounds_of_every_client_compose_with_the_laws_of_their_own_domains():
+    assert check(of_two_rounds(4, 2), four_then_leader, 3, epochs=2) > 0.8
+    assert of_two_rounds(4, 2)[1] < 0.95 * of_two_rounds(2, 2)[1]
+
+
+@pytest.mark.parametrize("sizes", [(2_000, 1_000), (500, 3_000), (20, 10)])
+def test_laws_are_summed_from_above(sizes):
+    # E = 8 and x = 5/4, at which four times every V is whole.
+    growth, odds, width = 8, Fraction(5, 4), 1 << 18
+    transform, laws = np.ones(width // 2 + 1, dtype=np.complex128), []
+    for values, reports in zip((9, 3), sizes, strict=True):
+        masses = np.zeros(width)
+        for value, mass in blanket_law(randomized_response(values, growth), 2, 1, odds).items():
+            masses[int(4 * value)] += mass
+        transform *= np.fft.rfft(masses) ** reports
+        local = {"local_epsilon": math.log(growth), "num_reports": reports}
+        laws.append(subset_selection_blanket(**local, domain_size=values, subset_size=1))
+    sums = np.fft.irfft(transform)[: width // 2]
+    exact = sums @ np.arange(width // 2) / 4 / sum(sizes)
+    found = SlotwiseBlanket.of(laws, above=dominating_blanket(laws).among(sum(sizes)))
+    bound, above = found.delta(math.log(odds)), found.above.delta(math.log(odds))
+    assert exact < bound <= above * (1 + 1e-9)
+    if max(sizes) > 100:
+        assert bound < min(1.8 * exact, 0.8 * above)
 
 
 class TestWhatWouldBeFalse:
@@ -205,6 +260,13 @@ class TestWhatWouldBeFalse:
         truth, claimed = divergence(*worlds, Fraction(1)), mean_positive_part([mixture] * 3)
         assert (truth, claimed) == (Fraction(43, 150), Fraction(15457, 54000))
         assert truth > claimed
+
+    def test_the_law_of_another_rounds_domain(self):
+        # Of the first round, for the second, which may have two values.
+        with pytest.raises(AssertionError, match="Fraction"):
+            check(own_laws(8, 3, 0), leader_or_all(8, 1), 3)
+        with pytest.raises(AssertionError, match="Fraction"):
+            check(of_two_rounds(4, 4), four_then_leader, 3, epochs=2)
 
     def test_readers_who_know_the_cohorts(self):
         # Cohorts of two and two: in a reader's eyes the victim is one of two, not of four.

@@ -26,21 +26,27 @@ def before_run(protocol, unit="user", num_clients=NUM_CLIENTS):
     return plan.before_run(unit, PrivacyTerms(num_clients=num_clients, delta=DELTA))
 
 
-@pytest.mark.parametrize(("epochs", "user"), [(1, 0.29), (5, 0.67)])
-def test_all_clients_of_an_epoch_amplify(epochs, user):
-    # The published check values, for any domain.
+@pytest.mark.parametrize(("epochs", "user", "one_law"), [(1, 0.2733, 0.29), (5, 0.6303, 0.6445)])
+def test_all_clients_of_an_epoch_amplify(epochs, user, one_law):
     claimed = before_run(replace(EPOCHS, epochs=epochs))
-    assert claimed.epsilon == pytest.approx(user, abs=0.006)
+    assert claimed.epsilon == pytest.approx(user, abs=2e-4)
+    # One law for any domain, which falls with the answers where some may be missing.
+    losing = plan_of(replace(EPOCHS, epochs=epochs)).accepting(lambda clients: clients)
+    terms = PrivacyTerms(num_clients=NUM_CLIENTS, delta=DELTA)
+    assert losing.central_epsilon("user", terms) == pytest.approx(one_law, abs=0.006)
     assert claimed.smallest_cohort > NUM_CLIENTS - 9
     assert SECRET_COHORTS in claimed.assumptions
     assert "docs/accounting.md, section 14" in claimed.theorem
 
 
-def test_eight_rounds_of_every_client_have_user_level_epsilon_one():
+def test_eight_rounds_of_every_client_have_the_laws_of_their_own_domains():
     every = replace(TRIE, participation="every-round", local_epsilon=6.295, depth=7)
     assert len(plan_of(every).layers) == 8
     claimed = before_run(every)
-    assert claimed.epsilon == pytest.approx(0.9965, abs=0.002)
+    assert claimed.epsilon == pytest.approx(0.9384, abs=2e-4)
+    # One law for all domains would be .9965, and 6.30 the largest local epsilon at 1.
+    more = replace(every, local_epsilon=6.41, depth=8, eta_max=3_000)
+    assert before_run(more).epsilon == pytest.approx(0.9982, abs=2e-4)
     assert before_run(every, "item").epsilon == pytest.approx(claimed.epsilon, abs=0.002)
     assert SECRET_COHORTS not in claimed.assumptions
 
@@ -49,7 +55,7 @@ def test_whoever_may_know_the_cohorts_is_told_of_the_smallest():
     known = before_run(replace(EPOCHS, epochs=5, cohorts="known"))
     bound = Clones2023(local_epsilon=6.0, num_reports=NUM_CLIENTS // 2)
     pair = composed_epsilon([Use(bound=bound, times=5)], delta=DELTA, precision=QUICK)
-    assert 0.98 * pair < known.epsilon < 1.02 * pair
+    assert 0.95 * pair < known.epsilon < 1.02 * pair
     assert SECRET_COHORTS not in known.assumptions
     assert known.smallest_cohort == NUM_CLIENTS // 2
 
@@ -73,9 +79,10 @@ def test_colluders_are_taken_from_all_clients_of_an_epoch():
     report = plan.report(
         PrivacyTerms(num_clients=collusion.num_clients, collusion=collusion, delta=DELTA, alpha=0.5)
     )
-    fewer = before_run(EPOCHS, num_clients=200_000)
+    fewer = plan_of(EPOCHS, num_clients=200_000).accepting(lambda clients: clients)
+    terms = PrivacyTerms(num_clients=200_000, delta=DELTA)
     claimed = report.before_run("user").epsilon
-    assert fewer.epsilon * 0.999 < claimed < fewer.epsilon * 1.001
+    assert claimed == pytest.approx(fewer.central_epsilon("user", terms), rel=1e-3)
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -162,7 +162,7 @@ def test_a_local_epsilon_meets_the_target_after_a_few_questions(epsilon):
 
 @pytest.mark.parametrize(
     ("participation", "left_out"),
-    [("one-round", "repeated_epsilon"), ("every-round", "group_epsilon")],
+    [("one-round", "remembered_epsilon"), ("every-round", "group_epsilon")],
 )
 def test_a_users_search_asks_the_worse_way_only_where_it_ends(participation, left_out, monkeypatch):
     asked = []

@@ -306,7 +306,7 @@ def test_few_clients_without_exactly_b_reports_have_no_slots():
 
 
 def test_few_reused_clients_cost_more_and_share_the_delta_among_rounds():
-    once, twice = few_users(), few_users(uses=2)
+    once, twice = few_users(), few_users(rounds=2)
     assert 1.2 * once.slots < twice.slots <= 2 * once.slots
     bound = Clones(local_epsilon=1.0, num_reports=20)
     assert twice.groups == 2 * group_epsilon(bound, steps=2, delta=1e-2 / 2)
@@ -332,16 +332,16 @@ def test_clients_without_exactly_b_reports_have_no_slots():
 
 @pytest.mark.slow("::test_few_reused_clients_cost_more_and_share_the_delta_among_rounds")
 def test_reused_clients_cost_more():
-    def of_uses(uses):
+    def of_rounds(rounds):
         return user_level_from(
             Clones(local_epsilon=2.0, num_reports=2),
             num_clients=10**4,
             max_items=5,
             delta=1e-6,
-            uses=uses,
+            rounds=rounds,
         )
 
-    once, thrice = of_uses(1), of_uses(3)
+    once, thrice = of_rounds(1), of_rounds(3)
     assert 1.3 * once.slots < thrice.slots <= 3 * once.slots
     assert thrice.groups > 2.9 * once.groups
 
@@ -373,7 +373,7 @@ def test_slots_of_far_too_few_clients_are_the_sum_without_a_warning():
 @pytest.mark.slow("::test_few_reused_clients_cost_more_and_share_the_delta_among_rounds")
 def test_groups_of_reused_clients_share_the_delta_among_rounds():
     bound = Clones(local_epsilon=2.0, num_reports=5 * 10**4)
-    found = user_level_from(bound, num_clients=10**4, max_items=5, delta=1e-6, uses=3)
+    found = user_level_from(bound, num_clients=10**4, max_items=5, delta=1e-6, rounds=3)
     assert found.groups == 3 * group_epsilon(bound, steps=5, delta=1e-6 / 3)
     assert found.groups > 3 * group_epsilon(bound, steps=5, delta=1e-6)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fedhh.accounting import NotApplicable, ShuffleBound, shuffle_bound, user_guarantees
+from fedhh.accounting import NotApplicable, ShuffleBound, Use, shuffle_bound, user_guarantees
 from fedhh.accounting.guarantees import or_infinite
 
 
@@ -26,7 +26,8 @@ class UserLevelEpsilon:
 
 
 def user_level_from(bound: ShuffleBound, **settings: Any) -> UserLevelEpsilon:
-    groups, slots = user_guarantees(bound, **settings)
+    uses = [Use(bound=bound, times=settings.pop("rounds", 1))]
+    groups, slots = user_guarantees(uses, **settings)
     assert (groups.method, slots.method) == (f"{bound.name}, groups", f"{bound.name}, slots")
     assert groups.delta == slots.delta == settings["delta"]
     return UserLevelEpsilon(groups.epsilon, slots.epsilon)
@@ -36,10 +37,10 @@ def user_level_epsilon(
     *, bound: str, local_epsilon: float, num_clients: int, max_items: int, delta: float,
     **settings: Any,
 ) -> UserLevelEpsilon:  # fmt: skip
-    uses = settings.pop("uses", 1)
+    rounds = settings.pop("rounds", 1)
     of_item = shuffle_bound(
         bound, local_epsilon=local_epsilon, num_reports=max(2, num_clients), **settings
     )
     return user_level_from(
-        of_item, num_clients=num_clients, max_items=max_items, delta=delta, uses=uses
+        of_item, num_clients=num_clients, max_items=max_items, delta=delta, rounds=rounds
     )

@@ -27,9 +27,10 @@ with T by the argument in `fedhh.accounting.bounds.clones`, and at its largest f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -42,7 +43,10 @@ from fedhh.accounting.bounds.pair_lattice import (
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
-from fedhh.privacy_loss.binomial import Floats, lattice
+from fedhh.privacy_loss.binomial import Floats, lattice, lattice_of_sum, window
+
+_MOST_SUMMED = 200_000
+"""Mean of a T that is summed at most: windows of its binomials are convolved directly."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,3 +105,83 @@ class Blanket(ShuffleBound):
         slope = math.expm1(self.local_epsilon) * (1 + x)
         # Left of the lattice, a mean of T values is at most their maximum E - x.
         return np.asarray(2 * self.one * (slope * inside + pairs.below * (growth - x)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotwiseBlanket(Blanket):
+    """The bound of reports that have several laws: of an epoch whose rounds have their own.
+
+    (1 / n) E[(V_1 + ... + V_n)_+] for independent V_i, n_j of them of the j-th law
+    (docs/accounting.md, section 14). ``one`` and ``neither`` are means over all reports; ``both``
+    is 0, since its weight may count as that of ``one``.
+
+    T is now a sum of binomials. Its bias gives one trial of some law to the victim: here each law
+    lacks one, and as many more are allowed for at the upper end of a bin. Given T, the trials of e
+    are those left where T took the likeliest. Of sums of independent trials of one mean, that with
+    equal chances is largest in convex order (Hoeffding 1956), and what is averaged is convex in e.
+
+    Attributes:
+        laws: Of reports whose ``both`` is 0, with the numbers of these reports.
+        above: The bound by one law above each, which is the smaller one where reports are few.
+    """
+
+    laws: tuple[Blanket, ...]
+    above: Blanket
+
+    @classmethod
+    def of(cls, laws: Sequence[Blanket], *, above: Blanket) -> SlotwiseBlanket:
+        """Return the bound of so many reports of each law, all at the same local epsilon.
+
+        Args:
+            laws: With two reports each at least.
+            above: A law above each, of all reports.
+        """
+        growth, num_reports = math.exp(laws[0].local_epsilon), sum(x.num_reports for x in laws)
+        spread = [replace(x, one=x.one + x.both / (growth + 1), both=0.0) for x in laws]
+        shares = [each.num_reports / num_reports for each in laws]
+        return cls(
+            local_epsilon=laws[0].local_epsilon,
+            num_reports=num_reports,
+            one=sum(share * each.one for share, each in zip(shares, spread, strict=True)),
+            both=0.0,
+            neither=sum(share * each.neither for share, each in zip(shares, spread, strict=True)),
+            laws=tuple(spread),
+            above=above,
+        )
+
+    @staticmethod
+    def suits(laws: Sequence[Blanket]) -> bool:
+        """Return whether there are several laws, of reports whose T takes little time to sum."""
+        reports = [each.num_reports for each in laws]
+        varied = max(n * each.one for n, each in zip(reports, laws, strict=True))
+        return len(laws) > 1 and min(reports) > 1 and varied < _MOST_SUMMED
+
+    def among(self, num_reports: int) -> Self:
+        """Return the bound itself: its laws say how many reports they are of."""
+        return self
+
+    @cached_property
+    def _lattice(self) -> PairLattice:
+        pairs = [(each.num_reports - 1, 2 * each.one) for each in self.laws]
+        summed = lattice_of_sum(pairs, tolerance=self.tolerance)
+        summed = replace(summed, last=summed.last + len(pairs) - 1)
+        chances = [each.neither / (1 - 2 * each.one) for each in self.laws]
+        windows = [window(trials, p) for trials, p in pairs]
+        taken = summed.last - sum(low for low, _ in windows)
+        left, mean = np.zeros_like(taken), np.zeros_like(taken)
+        for i in np.argsort(chances)[::-1]:
+            low, high = windows[i]
+            here = np.minimum(taken, high - low)
+            taken = taken - here
+            left += pairs[i][0] - low - here
+            mean += (pairs[i][0] - low - here) * chances[i]
+        nodes, weights = chords(
+            np.append(left, 0.0),
+            np.append(mean / np.maximum(left, 1), 0.0),
+            slope=LARGEST_LOG_ODDS / max(1.0, self.num_reports * self.neither),
+            spacing=spacing(self.tolerance),
+        )
+        return PairLattice.of(summed, self.num_reports - 1, others=nodes, weights=weights)
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        return np.minimum(super()._deltas(epsilons), self.above._deltas(epsilons))

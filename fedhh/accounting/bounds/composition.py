@@ -133,33 +133,28 @@ def composed_epsilon(uses: Sequence[Use], *, delta: float, precision: Precision 
     ]
     if total == 1:
         return smallest_epsilon(quick[0].delta, delta=delta, upper=quick[0].local_epsilon)
-    if sum(use.times * bound.delta(0.0) for bound, use in zip(quick, uses, strict=True)) <= delta:
-        return 0.0
-    largest = max(
-        smallest_epsilon(
-            bound.delta,
-            delta=_LOST_SHARE * delta / total,
-            upper=bound.local_epsilon,
-            precision=_OF_GRID,
-        )
-        for bound in quick
-    )
+    largest, rare = 0.0, _LOST_SHARE * delta / total
+    for bound in sorted(quick, key=lambda each: -each.delta(0.0)):
+        if bound.delta(largest) > rare:
+            upper = bound.local_epsilon
+            largest = smallest_epsilon(bound.delta, delta=rare, upper=upper, precision=_OF_GRID)
     gap = largest / precision.grid_points
     epsilons: Floats = gap * np.arange(precision.grid_points + 1, dtype=np.float64)
+    deltas = [bound.deltas(epsilons) for bound in quick]
+    if sum(use.times * float(each[0]) for each, use in zip(deltas, uses, strict=True)) <= delta:
+        return 0.0
     losses = [
-        (PrivacyLossDistribution.dominating(bound.deltas(epsilons), gap=gap), use.times)
-        for bound, use in zip(quick, uses, strict=True)
+        (PrivacyLossDistribution.dominating(each, gap=gap), use.times)
+        for each, use in zip(deltas, uses, strict=True)
     ]
     composed = compose(losses, delta=delta).epsilon(delta)
     return min(composed, sum(use.times * use.bound.local_epsilon for use in uses))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def repeated_epsilon(
-    bound: ShuffleBound, *, times: int, delta: float, precision: Precision
-) -> float:
-    """Return `composed_epsilon` of so many uses of one bound, which is remembered."""
-    return composed_epsilon([Use(bound=bound, times=times)], delta=delta, precision=precision)
+def remembered_epsilon(uses: tuple[Use, ...], *, delta: float, precision: Precision) -> float:
+    """Return `composed_epsilon`, which is remembered."""
+    return composed_epsilon(uses, delta=delta, precision=precision)
 
 
 def basic_composition(epsilons: Sequence[float], counts: Numbers) -> Floats:

@@ -188,7 +188,7 @@ def spacing(tolerance: float) -> float:
 
 
 def chords(
-    trials: Floats, p: float, *, slope: float, spacing: float = 0.25
+    trials: Floats, p: float | Floats, *, slope: float, spacing: float = 0.25
 ) -> tuple[Floats, Floats]:
     """Return nodes and weights with E f(X) <= sum of weights * f(nodes) for convex falling f.
 
@@ -197,7 +197,7 @@ def chords(
 
     Args:
         trials: ``(m,) float64``, whole numbers >= 0.
-        p: Success probability in [0, 1].
+        p: Success probability in [0, 1], of all rows or of each.
         slope: Largest expected |d ln f / dX| at the mean: where it is large, nodes are dense, and
             more of them lie to the left. It matters for tightness only.
         spacing: Distance of nodes, in units over which ln f changes by 1, but at most two
@@ -207,6 +207,7 @@ def chords(
         ``(m, j) float64`` each: whole numbers, non-decreasing along a row, 0 first; non-negative
         weights, rows summing to 1.
     """
+    p = np.broadcast_to(p, trials.shape)
     mean = trials * p
     deviation = np.sqrt(mean * (1 - p))
     largest = float(deviation.max())
@@ -217,10 +218,10 @@ def chords(
     count = int(np.ceil((high - low).max() / step)) + 1
     dense = np.minimum(low[:, None] + step * np.arange(count), high[:, None])
     nodes = np.concatenate([np.zeros((trials.size, 1)), dense], axis=1)
-    return nodes, _weights(nodes, trials[:, None], p)
+    return nodes, _weights(nodes, trials[:, None], p[:, None])
 
 
-def _weights(nodes: Floats, trials: Floats, p: float) -> Floats:
+def _weights(nodes: Floats, trials: Floats, p: Floats) -> Floats:
     """Return what each node receives when every count is split between its two neighbors."""
     below = lower_tail(nodes - 1, trials, p)
     partial_mean = trials * p * lower_tail(nodes - 2, trials - 1, p)

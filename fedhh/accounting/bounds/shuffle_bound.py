@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class ShuffleBound(ABC):
     def __post_init__(self) -> None:
         check_local_epsilon(self.local_epsilon)
         check_num_reports(self.num_reports)
+
+    def among(self, num_reports: int) -> Self:
+        """Return the bound of a shuffle of so many reports of the same kind."""
+        return replace(self, num_reports=num_reports)
 
     def delta(self, epsilon: float) -> float:
         """Return an upper bound on the hockey-stick divergence at ``epsilon``, in [0, 1].
