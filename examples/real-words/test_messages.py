@@ -11,7 +11,7 @@ from pathlib import Path
 import messages
 import pytest
 
-from fedhh.clients.reading.sources import read_population
+from fedhh import load_population
 from tests.every import every
 
 SALT = "a salt of the tests"
@@ -202,7 +202,7 @@ def test_the_command_writes_hashed_users_that_a_salt_repeats_and_fedhh_reads_the
     assert first == second
     assert {user for user, _ in first[1:]}.isdisjoint(user for user, _ in third[1:])
     assert [int(user) for user, _ in first[1:]] == sorted(int(user) for user, _ in first[1:])
-    population = read_population(tmp_path / "a.csv")
+    population = load_population(tmp_path / "a.csv", known="none")
     assert population.num_clients == 2
     typed = population.word_counts().typed.tolist()
     assert dict(zip(population.lexicon.words, typed, strict=True)) == {

@@ -75,17 +75,17 @@ def read_device_log(path: Path) -> DeviceLog:
     names = _columns(path)
     roles = {"user": _DEVICE, "day": _DAY}
     roles |= {"word": _USE_CASE} if _USE_CASE in names else {}
-    roles |= {"count": _RECORDS} if _RECORDS in names or kind_of(path) == JSON else {}
+    is_json = kind_of(path) == JSON
+    roles |= {"count": _RECORDS} if _RECORDS in names or is_json else {}
     with closing(Rows(Layout(), dated=True)) as rows:
-        rows.add_file(path, roles, nouns=_NOUNS, fills_counts=kind_of(path) == JSON)
-        numbered = rows.numbered()
-        found = numbered.dated(path, _DAY, _DEVICE)
+        rows.add_file(path, roles, nouns=_NOUNS, counts="some" if is_json else "all")
+        found = rows.dated(path, _DAY, _DEVICE)
     days = found.days - (found.days.min() if found.are_dates else 0)
     _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
     far = f"Expected days below {_MOST_DAYS:,}"
     _refuse_first_day(days >= _MOST_DAYS, far, days, path)
     return DeviceLog(
-        use_cases=tuple(numbered.words or [ONLY_USE_CASE]),
+        use_cases=tuple(found.words or [ONLY_USE_CASE]),
         num_devices=int(found.users.max()) + 1,
         num_days=int(days.max()) + 1,
         of_use_case=np.maximum(found.word_ids, 0),

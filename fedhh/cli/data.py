@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -163,100 +164,72 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     Example: fedhh data prepare parts/ prepared
     """
     from fedhh.cli.console import open_console, print_wrapped, print_written
-    from fedhh.cli.description import dropped_lines, spelling_lines
-    from fedhh.clients.describe import spelling_of
-    from fedhh.clients.reading.columns import parse_columns
-    from fedhh.clients.reading.sources import prepare_text
-    from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
-    from fedhh.experiments.config.load import load_config
-
-    if len(files) > 1 and _is_directory(files[-1]):
-        _prepare_directory(
-            files,
-            columns=columns,
-            separator=separator,
-            fold_case=fold_case,
-            language=language,
-            salt=salt,
-            memory=memory,
-        )
-        return
-    if len(files) != 2:
-        raise InputError(f"Expected IN and OUT, got {len(files)} files; name one of each.")
-    options = {"--memory": memory is not None, "--fold-case": fold_case, "--salt": salt is not None}
-    for option in (option for option, is_given in options.items() if is_given):
-        raise InputError(
-            f"Expected {option} with a directory as OUT, got {files[-1]}; remove the option, or "
-            "the file's extension."
-        )
-    source, out = files
-    config = load_config(settings=changes(language=language, alphabet=alphabet))
-    longest, symbols = _longest_word(config, depth), config.population.alphabet
-    prepared = prepare_text(
-        source,
-        out,
-        columns=parse_columns(columns or ()),
-        separator=separator,
-        language=config.population.language,
-    )
-    population = prepared.population
-    print_written(out)
-    words = population.lexicon.words
-    notes = [FROM_DATA_REVEALS] if symbols == FROM_DATA else []
-    spelling = spelling_of(
-        words, population.word_counts().typed, alphabet=written_out(symbols, words), depth=longest
-    )
-    empty = f"{prepared.texts.empty:,} of {prepared.texts.number:,} texts hold no word"
-    for line in (
-        f"{population.num_clients:,} users, {spelling.words:,} words typed {spelling.tokens:,} "
-        "times",
-        *([empty] if prepared.texts.empty else []),
-        *dropped_lines(prepared.texts.dropped, spelling.tokens),
-        *spelling_lines(spelling),
-        *notes,
-    ):
-        print_wrapped(open_console(), line)
-
-
-def _prepare_directory(
-    files: list[Path],
-    *,
-    columns: list[str] | None,
-    separator: str | None,
-    fold_case: bool,
-    language: str | None,
-    salt: str | None,
-    memory: float | None,
-) -> None:
-    """Write a directory that whoever answers maps, from files of any size."""
-    from fedhh.cli.console import open_console, print_wrapped, print_written
     from fedhh.cli.description import dropped_lines
     from fedhh.clients.reading.columns import Layout, parse_columns
     from fedhh.clients.reading.preparing import prepare_files
+    from fedhh.clients.reading.sources import read_file, write_population
+    from fedhh.clients.reading.tables import kind_of
 
-    if memory is not None:
-        require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
     *sources, out = files
+    is_directory = len(files) > 1 and _is_directory(out)
+    if not is_directory and len(files) != 2:
+        raise InputError(f"Expected IN and OUT, got {len(files)} files; name one of each.")
     layout = Layout(
         columns=parse_columns(columns or ()),
         separator=separator,
         fold_case=fold_case,
         language=language or ENGLISH,
     )
-    most = None if memory is None else int(memory * 2**30)
-    prepared = prepare_files(sources, out, layout, salt=salt, memory=most)
+    if is_directory:
+        if memory is not None:
+            require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
+        most = None if memory is None else int(memory * 2**30)
+        prepared = prepare_files(sources, out, layout, salt=salt, memory=most)
+        manifest, texts = prepared.manifest, prepared.texts
+        clients, words, tokens = manifest.clients, manifest.words, manifest.contributions
+        rows, lost = f", {manifest.rows:,} rows", []
+    else:
+        given = {"--memory": memory is not None, "--fold-case": fold_case, "--salt": salt}
+        for option in (option for option, is_given in given.items() if is_given):
+            raise InputError(
+                f"Expected {option} with a directory as OUT, got {out}; remove the option, or the "
+                "file's extension."
+            )
+        spelling_of_words = _spelling(changes(language=language, alphabet=alphabet), depth)
+        kind_of(out)
+        content = read_file(sources[0], layout, texts_only=True)
+        population, texts = content.population, content.texts
+        write_population(population, out)
+        typed = population.word_counts().typed
+        clients, words, tokens = population.num_clients, len(typed), int(typed.sum())
+        rows, lost = "", spelling_of_words(population)
     print_written(out)
-    manifest, texts = prepared.manifest, prepared.texts
-    print_wrapped(
-        open_console(),
-        f"{manifest.clients:,} users, {manifest.words:,} words typed {manifest.contributions:,} "
-        f"times, {manifest.rows:,} rows",
-    )
-    if texts.empty:
-        line = f"{texts.empty:,} of {texts.number:,} texts hold no word"
+    for line in (
+        f"{clients:,} users, {words:,} words typed {tokens:,} times{rows}",
+        *([f"{texts.empty:,} of {texts.number:,} texts hold no word"] if texts.empty else []),
+        *dropped_lines(texts.dropped, tokens),
+        *lost,
+    ):
         print_wrapped(open_console(), line)
-    for line in dropped_lines(texts.dropped, manifest.contributions):
-        print_wrapped(open_console(), line)
+
+
+def _spelling(settings: Sequence[str], depth: int | None) -> Callable[[Clients], list[str]]:
+    """Return what says which words of clients an alphabet and a depth cannot spell."""
+    from fedhh.cli.description import spelling_lines
+    from fedhh.clients.describe import spelling_of
+    from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
+    from fedhh.experiments.config.load import load_config
+
+    config = load_config(settings=settings)
+    longest, symbols = _longest_word(config, depth), config.population.alphabet
+
+    def lines(population: Clients) -> list[str]:
+        words, typed = population.lexicon.words, population.word_counts().typed
+        alphabet = written_out(symbols, words)
+        notes = [FROM_DATA_REVEALS] if symbols == FROM_DATA else []
+        return spelling_lines(spelling_of(words, typed, alphabet=alphabet, depth=longest)) + notes
+
+    return lines
 
 
 def _is_directory(out: Path) -> bool:
@@ -287,8 +260,8 @@ def synthesize(
     Example: fedhh data synthesize --source tweet --clients 100000 tweets.parquet
     """
     from fedhh.cli.console import print_written
+    from fedhh.clients.reading.preparing import prepare_synthetic
     from fedhh.clients.reading.sources import write_population
-    from fedhh.clients.reading.synthesizing import prepare_synthetic
     from fedhh.clients.synthetic import synthetic_population
     from fedhh.experiments.config.population import synthetic_model
 

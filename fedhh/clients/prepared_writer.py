@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.population import Ids
+from fedhh.clients.population import Counts, Ids, Words
 from fedhh.clients.prepared import (
     LARGEST_MANIFEST,
     MANIFEST,
@@ -39,26 +39,22 @@ class PreparedWriter:
         """
         self._directory, self._words = directory, words
         self._typed, self._holders = (np.zeros(len(words), dtype=np.int64) for _ in range(2))
-        self._clients = self._rows = 0
+        self._rows = 0
         self._raw: dict[str, BinaryIO] = {
             name: (directory / f"{name}.raw").open("wb") for name in _RAW
         }
-        self._append("offsets", np.zeros(1, dtype=np.int64))
 
-    def add(
-        self, sizes: Ids, word_ids: npt.NDArray[np.int32], counts: npt.NDArray[np.int32]
-    ) -> None:
-        """Add some clients.
+    def add(self, starts: Ids, word_ids: Words, counts: Counts) -> None:
+        """Add some rows.
 
         Args:
-            sizes: ``(n,)``: how many words each holds.
-            word_ids: ``(sum of sizes,)``, ascending within a client.
+            starts: Of each client that begins in them, how many rows there are before its first.
+            word_ids: ``(rows,)``, ascending within a client.
             counts: As many, at least 1.
         """
-        self._append("offsets", self._rows + np.cumsum(sizes, dtype=np.int64))
+        self._append("offsets", starts)
         self._append("word", word_ids)
         self._append("count", counts)
-        self._clients += len(sizes)
         self._rows += len(word_ids)
         np.add.at(self._typed, word_ids, counts)
         self._holders += np.bincount(word_ids, minlength=len(self._words))
@@ -69,9 +65,10 @@ class PreparedWriter:
         Raises:
             InputError: The manifest is larger than what is read.
         """
-        for file in self._raw.values():
-            file.close()
-        self._write("clients.arrow", self._column("offsets"))
+        self._append("offsets", np.array([self._rows]))
+        self.close()
+        offsets = self._column("offsets")
+        self._write("clients.arrow", offsets)
         self._write("rows.arrow", self._column("word"), self._column("count"))
         words = pa.array(self._words, type=pa.large_string())
         self._write("words.arrow", words, pa.array(self._typed), pa.array(self._holders))
@@ -83,7 +80,7 @@ class PreparedWriter:
             name=name,
             unit=unit,
             language=language,
-            clients=self._clients,
+            clients=len(offsets) - 1,
             rows=self._rows,
             words=len(self._words),
             contributions=int(self._typed.sum()),

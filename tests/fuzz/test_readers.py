@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.known_words import load_known
-from fedhh.clients.reading.sources import read_population
+from tests.clients.reading.refusals import read_population
 from tests.fuzz.cases import Record, feed, survives
 from tests.fuzz.mutation import mutate_bytes
 

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.sources import read_population
 from fedhh.longitudinal.populations.dated import read_over_time
 from fedhh.validation import InputError
 from fedhh.words.known_words import KnownWords
+from tests.clients.reading.refusals import read_population
 
 
 def write(tmp_path, text: str, name: str = "words.csv"):

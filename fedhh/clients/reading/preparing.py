@@ -8,34 +8,27 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
 from fedhh.clients.prepared import Manifest
 from fedhh.clients.prepared_writer import PreparedWriter
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.rows import Rows, Texts
-from fedhh.clients.reading.standard_input import (
-    NAME,
-    STANDARD_INPUT,
-    copied_input,
-    named_instead,
-)
+from fedhh.clients.reading.sources import STANDARD_INPUT, file_here
 from fedhh.clients.reading.tables import has_known_extension, kind_of
+from fedhh.clients.synthetic import CLIENTS_AT_ONCE, PopulationModel, RankDrawer
 from fedhh.system.files import is_there, unwritable, whole_directory
-from fedhh.system.object_storage import (
-    as_address,
-    place_of,
-    remote_files,
-    temporary_copy,
-)
-from fedhh.validation import InputError, reason_of
+from fedhh.system.object_storage import as_address, place_of, remote_files
+from fedhh.validation import InputError, reason_of, require_at_least
+from fedhh.words.languages import ENGLISH
 
 _MOST_NAMED = 20
 """Sources that a manifest names."""
@@ -74,29 +67,67 @@ def prepare_files(
         memory: Bytes that sorting takes in memory; None for a share of the machine's.
 
     Raises:
-        InputError: As `fedhh.clients.reading.sources.read_population`, or nothing can be written.
+        InputError: As `fedhh.clients.reading.sources.read_file`, or nothing can be written.
     """
-    files = [file for source in sources for file in _files_of(source)]
-    texts = Texts()
+    files = [(source, name) for source in sources for name in _names_below(source)]
 
     def add_files(rows: Rows) -> None:
-        for file in files:
-            file.add_to(rows, out)
-        texts.add(rows.texts)
+        for source, name in files:
+            with file_here(source, name, out.parent) as file:
+                rows.add_file(file)
 
-    addresses = [as_address(source) for source in sources]
-    places = [
-        str(source) if address is None else place_of(address)
-        for source, address in zip(sources, addresses, strict=True)
-    ]
+    places = [place_of(as_address(source) or str(source)) for source in sources]
     name = ", ".join(Path(place).name for place in places[:_MOST_NAMED])
     if left := len(places[_MOST_NAMED:]):
         name += f" and {left:,} more"
-    manifest = prepare_rows(
+    return prepare_rows(
         add_files, out, name=name, layout=layout, salt=salt, memory=memory,
         made={"from": places[:_MOST_NAMED], "files": len(files)},
     )  # fmt: skip
-    return Prepared(manifest=manifest, texts=texts)
+
+
+def prepare_synthetic(
+    model: PopulationModel, num_clients: int, out: Path, *, seed: int
+) -> Manifest:
+    """Prepare the clients of `fedhh.clients.synthetic.synthetic_population`, block by block.
+
+    Args:
+        model: What they type.
+        num_clients: How many.
+        out: Where the directory goes, and nothing stands.
+        seed: Of the draw, and of the order in which they are stored.
+
+    Raises:
+        InputError: There is no client, or the directory cannot be written.
+    """
+    require_at_least(1, num_clients=num_clients)
+    drawer = RankDrawer(model=model, seed=seed)
+
+    def add_clients(rows: Rows) -> None:
+        for first in range(0, num_clients, CLIENTS_AT_ONCE):
+            clients = np.arange(first, min(first + CLIENTS_AT_ONCE, num_clients))
+            drawn = drawer.draw(clients)
+            sizes = np.diff(drawn.offsets)
+            ranks, ids = np.unique(drawn.ranks, return_inverse=True)
+            words = pa.array(model.strings(ranks), pa.string())
+            empty = clients[sizes == 0]
+            ids = np.append(ids, np.full(len(empty), -1)).astype(np.int32)
+            rows.add_piece(
+                pa.array(np.append(np.repeat(clients, sizes), empty)).cast(pa.string()),
+                pa.DictionaryArray.from_arrays(pa.array(ids, mask=ids < 0), words),
+                pa.array(np.append(drawn.counts, np.zeros(len(empty), dtype=np.int64))),
+            )
+
+    language = ENGLISH if model.known is None else model.known.language
+    return prepare_rows(
+        add_clients,
+        out,
+        name=f"{model.name}, {num_clients:,} clients, seed {seed}",
+        unit=model.unit,
+        layout=Layout(language=language),
+        salt=f"seed {seed}",
+        made={"from": [model.name], "clients": num_clients, "seed": seed},
+    ).manifest
 
 
 def prepare_rows(
@@ -109,7 +140,7 @@ def prepare_rows(
     unit: str = "user",
     salt: str | None = None,
     memory: int | None = None,
-) -> Manifest:
+) -> Prepared:
     """Write a prepared population from rows in any order; rows of one user and word are added up.
 
     The directory appears whole or not at all.
@@ -132,73 +163,48 @@ def prepare_rows(
     # Of a name that is too long, pathlib raises.
     if not os.path.isdir(out.parent):
         raise unwritable(out, "No such file or directory", "directory")
+    key = salt or secrets.token_hex(16)
     try:
         with whole_directory(out) as place:
             sorting = place / "sorting"
             sorting.mkdir()
-            key = salt or secrets.token_hex(16)
-            with (
-                _named(out),
-                closing(Rows(layout, salt=key, place=sorting, memory=memory)) as rows,
-            ):
+            with closing(Rows(layout, salt=key, place=sorting, memory=memory)) as rows:
                 add(rows)
-                numbered = rows.numbered()
-                with closing(PreparedWriter(place, numbered.words)) as writer:
-                    for sizes, word_ids, counts in numbered.clients(str(out)):
-                        writer.add(sizes, word_ids, counts)
+                with closing(PreparedWriter(place, rows.words)) as writer:
+                    for piece in rows.pieces(str(out)):
+                        writer.add(*piece)
                     manifest = writer.finish(
                         name=name, unit=unit, language=layout.language, made=made
                     )
             shutil.rmtree(sorting)
     except OSError as error:
         raise unwritable(out, error.strerror or str(error), "directory") from None
-    return manifest
+    except duckdb.Error as error:
+        raise unwritable(out, reason_of(error), "directory") from None
+    return Prepared(manifest=manifest, texts=rows.texts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _File:
-    """A file to read: here, of a name below an address, see `remote_files`, or standard input."""
-
-    path: Path
-    address: str = ""
-    name: str = ""
-
-    def add_to(self, rows: Rows, out: Path) -> None:
-        if self.address:
-            there = f"{place_of(self.address)}/{self.name}".rstrip("/")
-            copied = temporary_copy(self.address, self.name, out.parent)
-            with copied as copy, named_instead(copy, there):
-                rows.add_file(copy)
-        elif str(self.path) == STANDARD_INPUT:
-            with tempfile.TemporaryDirectory(dir=out.parent) as folder:
-                copy = copied_input(Path(folder))
-                with named_instead(copy, NAME):
-                    rows.add_file(copy)
-        else:
-            rows.add_file(self.path)
-
-
-def _files_of(source: str | Path) -> list[_File]:
-    address = as_address(source)
+def _names_below(source: str | Path) -> list[str]:
+    """Return the names of a directory's files that are read; of a file, one that is empty."""
     if str(source) == STANDARD_INPUT:
-        return [_File(path=Path(source))]
+        return [""]
+    address = as_address(source)
     if address is not None:
-        names = remote_files(address)
-        place = Path(place_of(address))
-        listed = [_File(path=place / name, address=address, name=name) for name in names]
-        is_whole = names == [""]
+        names, place = remote_files(address), Path(place_of(address))
     else:
-        is_whole = not os.path.isdir(source)
-        paths = [Path(source)] if is_whole else sorted(Path(source).rglob("*"))
-        listed = [_File(path=path) for path in paths if is_whole or path.is_file()]
-    if is_whole:
-        kind_of(listed[0].path)
-        return listed
+        place = Path(source)
+        names = [""]
+        # Of a name that is too long, pathlib raises.
+        if os.path.isdir(place):
+            names = sorted(str(f.relative_to(place)) for f in place.rglob("*") if f.is_file())
+    if names == [""]:
+        kind_of(place)
+        return names
     # What begins with a sign is no part of a data set by Spark's and Hive's rules.
     found = [
-        file
-        for file in listed
-        if has_known_extension(file.path) and not file.path.name.startswith((".", "_"))
+        name
+        for name in names
+        if has_known_extension(Path(name)) and not Path(name).name.startswith((".", "_"))
     ]
     if not found:
         raise InputError(
@@ -206,12 +212,3 @@ def _files_of(source: str | Path) -> list[_File]:
             "that has some."
         )
     return found
-
-
-@contextmanager
-def _named(out: Path) -> Iterator[None]:
-    """Turn what DuckDB cannot do, for want of memory or disk, into one line."""
-    try:
-        yield
-    except duckdb.Error as error:
-        raise unwritable(out, reason_of(error), "directory") from None

@@ -1,7 +1,7 @@
 """Rows of files and frames in one table of DuckDB: whose, which word, how often, on which day.
 
 Users are a keyed hash of what they are called, as text: 7 and "7" are one. Texts are tokenized on
-their way into the table.
+their way into the table. Once all rows are there, each distinct word has its form and its number.
 """
 
 from __future__ import annotations
@@ -11,35 +11,37 @@ import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from fedhh.clients.reading.columns import Layout, choose_columns, find_columns
-from fedhh.clients.reading.numbered_rows import NumberedRows, first_of
-from fedhh.clients.reading.rules import NOUNS, Rules
+from fedhh.clients.clients import Clients
+from fedhh.clients.population import Ids, Words
+from fedhh.clients.reading.columns import Layout, find_columns
+from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Counts, are_dates, formed
 from fedhh.clients.reading.tables import (
     JSON,
-    NO_RECORD,
     kind_of,
+    lacks_room,
     literal,
     readable,
     rows_by_python,
     scan,
     scan_table,
-    unreadable,
 )
-from fedhh.clients.reading.tokens import Tokenizer
+from fedhh.clients.reading.tokens import Tokenizer, folded
 from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, shown
+from fedhh.words.alphabet import nfc
+from fedhh.words.lexicon import Lexicon
 
 _TEXTS_AT_ONCE = 2**17
+_ROWS_AT_ONCE = 2**20
 _SHARE_OF_MEMORY = 0.4
 """Of the machine's, what DuckDB takes before it goes on on disk."""
 _PLAIN = re.compile(r"[-+]?[0-9.]+|-?inf|nan|(true|false|NaN|[\[{\"][ -~]*)")
@@ -47,10 +49,31 @@ _PLAIN = re.compile(r"[-+]?[0-9.]+|-?inf|nan|(true|false|NaN|[\[{\"][ -~]*)")
 _LONGEST_SHOWN = 100
 
 _INSERT = """
-    INSERT INTO rows
-    SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user), word, count, problem,
-        row, day, {called}
+    INSERT INTO rows SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user),
+        word, count, row, day, {called} FROM ({rows})
+"""
+_CHECKED = """
+    SELECT * REPLACE (CASE WHEN problem IS NULL THEN count ELSE error(problem) END AS count)
     FROM ({rows})
+"""
+_FIRST_PROBLEM = """
+    SELECT problem, number FROM (SELECT problem, row_number() OVER () AS number FROM ({rows}))
+    WHERE problem IS NOT NULL LIMIT 1
+"""
+_SORTED = """
+    SELECT r.high, r.low, w.id, sum(r.count)::BIGINT AS count
+    FROM rows r LEFT JOIN words w USING (word)
+    GROUP BY ALL ORDER BY r.high, r.low, w.id NULLS LAST
+"""
+_DATED = """
+    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS user, coalesce(w.id, -1) AS word,
+        count, day, called
+    FROM (SELECT *, min(row) OVER (PARTITION BY high, low) AS first FROM rows)
+    LEFT JOIN words w USING (word) ORDER BY row
+"""
+_FALLING = """
+    SELECT row, day, lag(row) OVER users AS earlier, lag(day) OVER users AS before FROM rows
+    WINDOW users AS (PARTITION BY high, low ORDER BY row) QUALIFY day < before ORDER BY row LIMIT 1
 """
 
 
@@ -68,11 +91,28 @@ class Texts:
     empty: int = 0
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, other: Texts) -> None:
-        """Add what was collected elsewhere."""
-        self.number += other.number
-        self.empty += other.empty
-        self.dropped.update(other.dropped)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DatedRows:
+    """Rows with days, in their order.
+
+    Attributes:
+        words: The distinct words, sorted.
+        users: ``(rows,) int64``: whose, numbered in the order of their first rows.
+        word_ids: ``(rows,) int64``; -1 for none.
+        counts: ``(rows,) int64``.
+        days: ``(rows,) int64``; dates count from 1970-01-01.
+        are_dates: Whether days are dates.
+        called: ``(rows,)``: what the file calls each row's user.
+    """
+
+    words: list[str]
+    users: Ids
+    word_ids: Ids
+    counts: Ids
+    days: Ids
+    are_dates: bool
+    called: pa.ChunkedArray
 
 
 class Rows:
@@ -108,14 +148,13 @@ class Rows:
         # Texts are read while their words are added.
         self._texts = self._database.cursor()
         most = memory or int(_SHARE_OF_MEMORY * memory_bytes())
-        self._database.execute(f"SET memory_limit = '{most // 2**20}MiB'")
-        self._database.execute("SET enable_progress_bar = false")
         # Made where memory does not suffice, and removed at the end.
         spilled = place or Path(tempfile.gettempdir()) / f"fedhh-{secrets.token_hex(8)}"
-        self._database.execute("SET temp_directory = ?", [str(spilled / "spilled")])
         self._database.execute(
-            "CREATE TABLE rows (high UBIGINT, low UBIGINT, word VARCHAR, count BIGINT, "
-            "problem VARCHAR, row BIGINT, day BIGINT, called VARCHAR)"
+            f"SET memory_limit = '{most // 2**20}MiB'; SET enable_progress_bar = false;"
+            f"SET temp_directory = {literal(str(spilled / 'spilled'))};"
+            "CREATE TABLE rows (high UBIGINT, low UBIGINT, word VARCHAR, count BIGINT, row BIGINT, "
+            "day BIGINT, called VARCHAR)"
         )
 
     def close(self) -> None:
@@ -129,7 +168,7 @@ class Rows:
         names: Mapping[str, str] | None = None,
         *,
         nouns: Mapping[str, str] = NOUNS,
-        fills_counts: bool = False,
+        counts: Counts = "all",
     ) -> None:
         """Add the rows of a file.
 
@@ -137,32 +176,32 @@ class Rows:
             path: A file whose extension tells its kind.
             names: Its columns by their roles; None to find them by the layout.
             nouns: What messages call a user and a word.
-            fills_counts: Whether a record of JSON Lines without a count counts once.
+            counts: Which rows have a count, if there is a column of counts.
 
         Raises:
-            InputError: As `fedhh.clients.reading.sources.read_population`.
+            InputError: As `fedhh.clients.reading.sources.read_file`.
         """
         names = dict(find_columns(path, self._layout) if names is None else names)
-        # A record after the first may have a count.
-        is_late = kind_of(path) == JSON and "word" in names and "count" not in names
-        if is_late:
-            names["count"] = "count"
-        rules = {"nouns": nouns, "fills_counts": fills_counts, "counts_are_late": is_late}
-        with _reading(path):
+        if kind_of(path) == JSON and "word" in names and "count" not in names:
+            # A record after the first may have a count.
+            names["count"], counts = "count", "none"
+        with readable(path):
             try:
-                self._add(scan(path, names, self._layout.separator), path, rules)
-            except duckdb.Error:
+                query = scan(path, names, self._layout.separator)
+                self._add(query, path, nouns=nouns, counts=counts)
+            except (duckdb.Error, OSError) as error:
+                if lacks_room(error):
+                    raise
                 table = rows_by_python(path, names, self._layout.separator)
                 if table is None:
                     raise
-                self._add_view(table, names, path, rules)
+                self._add_view(table, names, path, nouns=nouns, counts=counts)
 
-    def add_table(self, rows: pa.Table, name: str) -> None:
-        """Add the rows of an Arrow table; refuses as `add_file`."""
-        path = Path(name)
-        names = choose_columns(rows.column_names, self._layout.columns, path, is_file=False)
-        with _reading(path):
-            self._add_view(rows, names, path, {"nouns": NOUNS})
+    def add_table(self, table: pa.Table, names: Mapping[str, str], called: str) -> None:
+        """Add the rows of an Arrow table, whose columns have some names; refuses as `add_file`."""
+        path = Path(called)
+        with readable(path):
+            self._add_view(table, names, path)
 
     def add_piece(
         self, users: pa.Array, words: pa.Array, counts: pa.Array, row: Any = None, day: Any = None
@@ -172,19 +211,16 @@ class Rows:
         row, day = (nothing if each is None else each for each in (row, day))
         piece = {"user": users, "word": words, "count": counts, "row": row, "day": day}
         self._database.register("piece", pa.table(piece))
-        self._insert("SELECT *, NULL AS problem FROM piece")
+        self._insert("SELECT * FROM piece")
         self._database.unregister("piece")
 
-    def numbered(self) -> NumberedRows:
-        """Return all rows, once there are all; none can be added then."""
-        return NumberedRows(self._database, self._layout, are_dates=self._are_dates)
-
-    def _insert(self, rows: str) -> None:
+    def _insert(self, rows: str) -> int:
         called = "user" if self._dated else "NULL"
-        self._database.execute(_INSERT.format(salt=self._salt, called=called, rows=rows))
+        query = _INSERT.format(salt=self._salt, called=called, rows=rows)
+        return int(self._database.execute(query).fetchall()[0][0])
 
     def _add_view(
-        self, table: pa.Table, names: Mapping[str, str], path: Path, rules: Mapping[str, Any]
+        self, table: pa.Table, names: Mapping[str, str], path: Path, **rules: Any
     ) -> None:
         # Before the types: an empty column of pandas may have none.
         if not table.num_rows:
@@ -194,98 +230,181 @@ class Rows:
         chosen.validate(full=True)
         for connection in (self._database, self._texts):
             connection.register("frame", chosen)
-        self._add(scan_table(chosen.schema, "frame", names, path), path, rules)
+        self._add(scan_table(chosen.schema, "frame", names, path), path, **rules)
 
-    def _add(self, query: str, path: Path, rules: Mapping[str, Any]) -> None:
+    def _add(self, query: str, path: Path, **rules: Any) -> None:
         found = self._database.sql(query)
         types = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
         first_day = None
         if self._dated:
-            first = first_of(self._database, f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
+            first = self._first_of(f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
             first_day = "" if first is None else first[0] or ""
-        checked = Rules(types=types, first_day=first_day, **rules)
-        self._are_dates = checked.days_are_dates
-        rows = checked.query(query)
-        if "text" in types:
-            self._database.begin()
-            try:
-                self._add_texts(rows, path)
-                self._database.commit()
-            except BaseException:
-                self._database.rollback()
-                raise
-            return
-        before = self._num_rows()
-        self._insert(rows)
-        if self._num_rows() == before:
-            raise _no_row(path)
-        first = first_of(
-            self._database,
-            "SELECT problem, rowid FROM rows WHERE problem IS NOT NULL ORDER BY rowid LIMIT 1",
-        )
-        if first is not None:
-            raise _refused(first[0], first[1] - before + 1, path)
-
-    def _num_rows(self) -> int:
-        return int(self._database.execute("SELECT count(*) FROM rows").fetchall()[0][0])
-
-    def _add_texts(self, query: str, path: Path) -> None:
-        seen, texts = 0, Texts()
-        for batch in self._texts.sql(query).to_arrow_reader(_TEXTS_AT_ONCE):
-            problems = batch["problem"]
-            if problems.null_count < len(problems):
-                row = int(pc.index(problems.is_valid(), True).as_py())
-                raise _refused(problems[row].as_py(), seen + row + 1, path)
-            self._add_tokens(batch, seen, texts)
-            seen += len(batch)
-        if not seen:
-            raise _no_row(path)
-        self.texts.add(texts)
-
-    def _add_tokens(self, batch: pa.RecordBatch, seen: int, texts: Texts) -> None:
-        tokens = self._tokenizer.rows(pa.chunked_array([batch["word"]]))
-        is_empty = tokens.sizes == 0
-        texts.add(Texts(number=len(batch), empty=int(is_empty.sum()), dropped=tokens.dropped))
-        # Who wrote nothing but empty texts is a user, too.
-        times = np.maximum(tokens.sizes, 1)
-        ids = np.full(int(times.sum()), -1, dtype=np.int32)
-        has_word = np.repeat(~is_empty, times)
-        ids[has_word] = tokens.word_ids
-        of_text = np.repeat(np.arange(len(batch)), times)
-        self.add_piece(
-            batch["user"].take(pa.array(of_text)),
-            pa.DictionaryArray.from_arrays(
-                pa.array(ids, mask=~has_word), pa.array(tokens.words, pa.string())
-            ),
-            pa.array(has_word.astype(np.int64)),
-            row=pa.array(of_text + (seen + 1)),
-            day=batch["day"].take(pa.array(of_text)),
-        )
-
-
-def _refused(problem: str, row: int, path: Path) -> Exception:
-    if problem == NO_RECORD:
-        return duckdb.InvalidInputException(f"no object of JSON in row {row}")
-    message, has_value, value = problem.partition("\0")
-    if has_value:
-        is_plain = _PLAIN.fullmatch(value) and len(value) <= _LONGEST_SHOWN
-        message += value if is_plain else shown(value)
-    return InputError(f"{message} in row {row} of {path}.")
-
-
-def _no_row(path: Path) -> InputError:
-    return InputError(f"Expected at least one row, got only a header in {path}.")
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what a file holds and nobody can read into one line; not the want of memory or disk."""
-    try:
-        with readable(path):
-            yield
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error as error:
-        if "No space left" in str(error):
+            self._are_dates = are_dates(types, first_day)
+        rows = formed(query, types, first_day=first_day, **rules)
+        add = self._add_texts if "text" in types else self._insert
+        self._database.begin()
+        try:
+            number = add(_CHECKED.format(rows=rows))
+            self._database.commit()
+        except BaseException as error:
+            self._database.rollback()
+            # As the latter, Arrow says what DuckDB did in the middle of texts.
+            if isinstance(error, duckdb.InvalidInputException | OSError):
+                self._refuse(rows, path)
             raise
-        raise unreadable(path, error) from None
+        if not number:
+            raise InputError(f"Expected at least one row, got only a header in {path}.")
+
+    def _refuse(self, rows: str, path: Path) -> None:
+        """Name the first row that is wrong, if one is."""
+        problem, row = self._first_of(_FIRST_PROBLEM.format(rows=rows)) or ("", 0)
+        if problem:
+            message, has_value, value = problem.partition("\0")
+            if has_value:
+                is_plain = _PLAIN.fullmatch(value) and len(value) <= _LONGEST_SHOWN
+                message += value if is_plain else shown(value)
+            raise InputError(f"{message} in row {row} of {path}.")
+
+    def _add_texts(self, query: str) -> int:
+        texts = Texts()
+        for batch in self._texts.sql(query).to_arrow_reader(_TEXTS_AT_ONCE):
+            tokens = self._tokenizer.rows(pa.chunked_array([batch["word"]]))
+            texts.number += len(batch)
+            texts.empty += int((tokens.sizes == 0).sum())
+            texts.dropped.update(tokens.dropped)
+            # Who wrote nothing but empty texts is a user, too.
+            times = np.maximum(tokens.sizes, 1)
+            of_text = pa.array(np.repeat(np.arange(len(batch)), times))
+            has_word = np.repeat(tokens.sizes > 0, times)
+            ids = np.zeros(len(has_word), dtype=np.int32)
+            ids[has_word] = tokens.word_ids
+            words = pa.array(tokens.words or [""], pa.string())
+            self.add_piece(
+                batch["user"].take(of_text),
+                pa.DictionaryArray.from_arrays(pa.array(ids, mask=~has_word), words),
+                pa.array(has_word.astype(np.int64)),
+                batch["row"].take(of_text),
+                batch["day"].take(of_text),
+            )
+        self.texts.number += texts.number
+        self.texts.empty += texts.empty
+        self.texts.dropped.update(texts.dropped)
+        return texts.number
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The distinct words, sorted, once there are all rows.
+
+        Their form is Unicode's NFC, so that two spellings of the same symbols are one word, or that
+        of texts, where the layout folds case; a word of which nothing would be left stays as it is.
+        """
+        query = "SELECT DISTINCT word FROM rows WHERE word IS NOT NULL ORDER BY word"
+        found: list[str] = self._database.sql(query).to_arrow_table()["word"].to_pylist()
+        forms = [nfc(word) for word in found]
+        if self._layout.fold_case:
+            forms = [folded(word, self._layout.language) or word for word in forms]
+        words, ids = found, np.arange(len(found), dtype=np.int32)
+        if forms != found:
+            words = sorted(set(forms))
+            number = {word: i for i, word in enumerate(words)}
+            ids = np.array([number[form] for form in forms], dtype=np.int32)
+        table = pa.table({"word": pa.array(found, pa.large_string()), "id": ids})
+        self._database.register("numbered", table)
+        self._database.execute(
+            "CREATE TABLE words AS SELECT word::VARCHAR AS word, id FROM numbered"
+        )
+        self._database.unregister("numbered")
+        return words
+
+    def clients(self, name: str, unit: str) -> Clients:
+        """Return the users, in the order of their hash.
+
+        Args:
+            name: What a report calls them; also for messages.
+            unit: What one of them is.
+
+        Raises:
+            InputError: As `pieces`.
+        """
+        lexicon = Lexicon(words=self.words)
+        starts, word_ids, counts = map(np.concatenate, zip(*self.pieces(name), strict=True))
+        return Clients(
+            name=name,
+            lexicon=lexicon,
+            offsets=np.r_[starts, len(word_ids)],
+            word_ids=word_ids,
+            counts=counts,
+            unit=unit,
+            arrangement="random",
+        )
+
+    def pieces(self, name: str) -> Iterator[tuple[Ids, Words, Words]]:
+        """Yield what users hold, in the order of their hash; those are numbered by then.
+
+        Args:
+            name: Of the rows, for messages.
+
+        Yields:
+            For each user that begins in a piece, how many words all before it have; the ids of the
+            piece's words, ascending within a user; and their counts.
+
+        Raises:
+            InputError: A user's counts of a word sum to 2^31 or more.
+        """
+        num_rows, last = 0, np.zeros((2, 0), dtype=np.uint64)
+        for batch in self._database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE):
+            users = np.stack([batch.column(i).to_numpy() for i in (0, 1)])
+            counts = batch.column(3).to_numpy()
+            if counts.max() > LARGEST_COUNT:
+                raise InputError(
+                    f"Expected a client's counts of a word to sum to at most {LARGEST_COUNT}, got "
+                    f"{counts.max()} in {name}."
+                )
+            changes = (np.diff(users, prepend=last) != 0).any(axis=0)
+            is_first = changes if last.size else np.r_[True, changes]
+            has_word = batch.column(2).is_valid().to_numpy(zero_copy_only=False)
+            before = num_rows + np.cumsum(has_word) - has_word
+            ids = batch.column(2).fill_null(0).to_numpy()
+            yield before[is_first], ids[has_word], counts[has_word].astype(np.int32)
+            num_rows, last = num_rows + int(has_word.sum()), users[:, -1:]
+
+    def dated(self, path: Path, column: str, who: str = "user") -> DatedRows:
+        """Return all rows of a file in their order.
+
+        Args:
+            path: Of the file, for messages.
+            column: Name of its column of days, for messages.
+            who: What messages call a user.
+
+        Raises:
+            InputError: A row's day is before that of an earlier row of the same user.
+        """
+        fall = self._first_of(_FALLING)
+        if fall is not None:
+            row, day, earlier, before = fall
+            raise InputError(
+                f"Expected days that do not fall from row to row of a {who}, got "
+                f"{self._shown_day(day)} in row {row} after {self._shown_day(before)} in row "
+                f"{earlier} of {path}: time goes backwards; sort the file by its column "
+                f"{shown(column)}, or mend the day."
+            )
+        words, table = self.words, self._database.sql(_DATED).to_arrow_table()
+        users, word_ids, counts, days = (
+            table[name].to_numpy().astype(np.int64) for name in ("user", "word", "count", "day")
+        )
+        return DatedRows(
+            words=words,
+            users=users,
+            word_ids=word_ids,
+            counts=counts,
+            days=days,
+            are_dates=self._are_dates,
+            called=table["called"],
+        )
+
+    def _shown_day(self, day: int) -> str:
+        return str(np.datetime64(day, "D")) if self._are_dates else f"day {day}"
+
+    def _first_of(self, query: str) -> Any:
+        """Return the only row of a query; None if it has none."""
+        return next(iter(self._database.execute(query).fetchall()), None)

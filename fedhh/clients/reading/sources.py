@@ -1,4 +1,4 @@
-"""Populations in files: reading and writing them.
+"""Populations in files: where they are, reading and writing them.
 
 A file has a row for each (user, word) with how often the user typed the word, or a row for each
 text of a user. Formats: Parquet, CSV (also .gz), JSON Lines (.jsonl or .ndjson, also .gz).
@@ -6,22 +6,37 @@ text of a user. Formats: Parquet, CSV (also .gz), JSON Lines (.jsonl or .ndjson,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+import functools
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rows import Rows, Texts
-from fedhh.clients.reading.tables import kind_of
-from fedhh.clients.reading.writing import write_rows
-from fedhh.validation import InputError
-from fedhh.words.languages import ENGLISH
-from fedhh.words.lexicon import Lexicon
+from fedhh.clients.reading.tables import CSV, JSON, PARQUET, kind_of, literal
+from fedhh.system.files import unwritable, whole_file
+from fedhh.system.object_storage import as_address, place_of, temporary_copy
+from fedhh.validation import InputError, reason_of
+
+STANDARD_INPUT = "-"
+"""The source that stands for what is written into the program."""
+INPUT_NAME = "standard input"
+"""What messages and titles call it."""
+
+_LOOKED_AT = 2**12
+"""Bytes of standard input by which it is a table of some kind."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,16 +52,14 @@ class FileContent:
     texts: Texts = field(default_factory=Texts)
 
 
-def read_population(
-    path: str | Path,
+def read_file(
+    source: str | Path,
+    layout: Layout | None = None,
     *,
-    columns: Mapping[str, str] | None = None,
-    separator: str | None = None,
-    fold_case: bool = False,
-    language: str = ENGLISH,
     unit: str = "user",
-) -> Clients:
-    """Return the population in a file.
+    texts_only: bool = False,
+) -> FileContent:
+    """Return the population in a file, and what of its texts is no word.
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
     count, every row counts once; rows of the same user and word are added up. Words are brought to
@@ -56,101 +69,75 @@ def read_population(
     user that holds nothing. Rows in messages are counted from 1, without the header.
 
     Args:
-        path: A file whose extension tells its format.
-        columns: The file's names for ``user``, ``word``, ``count`` or ``text``, where they differ.
-        separator: What separates the columns of CSV, or "tab"; None: a comma.
-        fold_case: Bring counted words to the form that texts have, see `tokens.folded`; the counts
-            of words that become one are added up.
-        language: Of the words, by its code: whose rules of case hold.
+        source: A file whose extension tells its format, or `STANDARD_INPUT`.
+        layout: How the file is laid out, where that differs from the usual.
         unit: What one user of the file is: a user, a nick, a post.
+        texts_only: Whether counted words are refused.
 
     Raises:
         InputError: The file is missing, unreadable, malformed or empty, lacks a column, or has a
             row without a user or a word, or with a count that is not a whole number from 1.
     """
-    layout = Layout(
-        columns=columns or {}, separator=separator, fold_case=fold_case, language=language
-    )
-    return read_file(path, layout, unit=unit).population
+    layout = layout or Layout()
+    name = INPUT_NAME if str(source) == STANDARD_INPUT else Path(source).name
+    with file_here(source) as path, closing(Rows(layout)) as rows:
+        names = find_columns(path, layout)
+        if texts_only and "text" not in names:
+            raise InputError(f"Expected a column 'text', got counted words already in {path}.")
+        rows.add_file(path, names)
+        return FileContent(population=rows.clients(name, unit), texts=rows.texts)
 
 
-def read_file(
-    path: str | Path, layout: Layout, *, unit: str = "user", name: str | None = None
-) -> FileContent:
-    """Return the population in a file, and what of its texts is no word.
-
-    Args:
-        path: As for `read_population`.
-        layout: How the file is laid out.
-        unit: What one user of the file is.
-        name: What a report calls the population; None for the file's name.
-
-    Raises:
-        InputError: As `read_population`.
-    """
-    path = Path(path)
-    with closing(Rows(layout)) as rows:
-        rows.add_file(path)
-        return FileContent(population=_population(rows, name or path.name, unit), texts=rows.texts)
-
-
-def _population(rows: Rows, name: str, unit: str = "user") -> Clients:
-    numbered = rows.numbered()
-    sizes, word_ids, counts = zip(*numbered.clients(name), strict=True)
-    return Clients(
-        name=name,
-        lexicon=Lexicon(words=numbered.words),
-        offsets=np.r_[0, np.cumsum(np.concatenate(sizes))],
-        word_ids=np.concatenate(word_ids),
-        counts=np.concatenate(counts),
-        unit=unit,
-        arrangement="random",
-    )
-
-
-def population_of_table(
-    rows: pa.Table,
-    *,
-    columns: Mapping[str, str] | None = None,
-    fold_case: bool = False,
-    language: str = ENGLISH,
-    name: str = "table",
-) -> Clients:
-    """Return the population in an Arrow table, by the rules of `read_population`.
+@contextmanager
+def file_here(source: str | Path, name: str = "", folder: Path | None = None) -> Iterator[Path]:
+    """Yield the path of a file; of what is elsewhere, a copy, which messages name by its source.
 
     Args:
-        rows: Columns as a file has them.
-        columns: The table's names of columns, see `read_population`.
-        fold_case: As for `read_population`.
-        language: As for `read_population`.
-        name: Of the table, for messages and titles.
-
-    Raises:
-        InputError: As `read_population`.
+        source: A path, an address in object storage, or `STANDARD_INPUT`.
+        name: Of the file below it, if it is a directory.
+        folder: Where a copy of an address goes.
     """
-    layout = Layout(columns=columns or {}, fold_case=fold_case, language=language)
-    with closing(Rows(layout)) as found:
-        found.add_table(rows, name)
-        return _population(found, name)
+    address, called = as_address(source), str(Path(source, name))
+    here: AbstractContextManager[Path] = nullcontext(Path(called))
+    if str(source) == STANDARD_INPUT:
+        here, called = nullcontext(kept_input()), INPUT_NAME
+    elif address is not None and folder is not None:
+        called = f"{place_of(address)}/{name}".rstrip("/")
+        here = temporary_copy(address, name, folder)
+    with here as path:
+        try:
+            yield path
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), called)) from None
 
 
-def read_texts(path: str | Path, layout: Layout) -> FileContent:
-    """Return the population in a file of texts, and what of them is no word.
+@functools.cache
+def kept_input() -> Path:
+    """Return a file with standard input, which is read once and kept until the program ends."""
+    copy = Path(_kept_folder().name) / "input"
+    with copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with copy.open("rb") as file:
+        start = file.read(_LOOKED_AT)
+    ending = ".gz" if start.startswith(b"\x1f\x8b") else ""
+    if ending:
+        start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start)
+    kind = ".jsonl" if start.lstrip().startswith(b"{") else ".csv"
+    if start.startswith(b"PAR1"):
+        kind = ".parquet"
+    return copy.rename(copy.with_name(f"input{kind}{ending}"))
 
-    Raises:
-        InputError: As `read_population`, or the file holds counted words.
-    """
-    path = Path(path)
-    if "text" not in find_columns(path, layout):
-        raise InputError(f"Expected a column 'text', got counted words already in {path}.")
-    return read_file(path, layout)
+
+@functools.cache
+def _kept_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="fedhh-input-")
 
 
 def write_population(population: Clients, path: str | Path) -> None:
     """Write a population as rows user, word, count; the extension tells the format.
 
-    A client that holds nothing is a row with no word and the count 0. The file appears whole or not
-    at all.
+    Users are numbers. A client that holds nothing is a row with no word and the count 0. The file
+    appears whole or not at all; the same population gives the same bytes.
 
     Args:
         population: The clients.
@@ -159,52 +146,41 @@ def write_population(population: Clients, path: str | Path) -> None:
     Raises:
         InputError: The extension is unknown, or the file cannot be written.
     """
+    path = Path(path)
+    kind = kind_of(path)
+    if not path.parent.is_dir():
+        raise unwritable(path, "No such file or directory")
+    # The file is a temporary one already.
+    options = [f"FORMAT {kind}", "USE_TMP_FILE false"]
+    options += {PARQUET: ["COMPRESSION zstd"], CSV: ["HEADER"], JSON: []}[kind]
+    options += ["COMPRESSION gzip"] if path.suffix.lower() == ".gz" else []
+    rows = _rows_of(population)
+    try:
+        with whole_file(path) as temporary, closing(duckdb.connect()) as database:
+            database.register("rows", rows)
+            place = literal(str(temporary))
+            database.execute(f"COPY rows TO {place} ({', '.join(options)})")
+    except OSError as error:
+        raise unwritable(path, str(error.strerror or error)) from None
+    except duckdb.Error as error:
+        # Newer versions of DuckDB give the number, older ones its text behind the temporary name.
+        number = re.search(r'"errno":"(\d+)"', str(error))
+        reason = reason_of(error).rpartition('": ')[2]
+        raise unwritable(path, os.strerror(int(number[1])) if number else reason) from None
+
+
+def _rows_of(population: Clients) -> pa.Table:
     items = population.items
-    sizes = np.diff(items.offsets)
+    is_empty = np.diff(items.offsets) == 0
+    clients = np.repeat(items.clients, np.diff(items.offsets))
     # Clients without a word get a row too, and are read back as clients.
-    rows_per_client = np.maximum(sizes, 1)
-    first_rows = np.cumsum(rows_per_client) - rows_per_client
-    is_empty = np.zeros(int(rows_per_client.sum()), dtype=bool)
-    is_empty[first_rows[sizes == 0]] = True
-    word_ids = np.zeros(len(is_empty), dtype=np.int32)
-    counts = np.zeros(len(is_empty), dtype=np.int32)
-    word_ids[~is_empty] = items.word_ids
-    counts[~is_empty] = items.counts
+    places = np.searchsorted(clients, items.clients[is_empty])
+    word_ids = np.insert(items.word_ids, places, -1)
     words = pa.array(population.lexicon.words, type=pa.string())
-    rows = pa.table(
+    return pa.table(
         {
-            "user": pa.array(np.repeat(items.clients, rows_per_client)),
-            "word": pa.DictionaryArray.from_arrays(pa.array(word_ids, mask=is_empty), words),
-            "count": pa.array(counts),
+            "user": np.insert(clients, places, items.clients[is_empty]),
+            "word": pa.DictionaryArray.from_arrays(pa.array(word_ids, mask=word_ids < 0), words),
+            "count": np.insert(items.counts, places, 0),
         }
     )
-    write_rows(Path(path), rows)
-
-
-def prepare_text(
-    in_path: str | Path,
-    out_path: str | Path,
-    *,
-    columns: Mapping[str, str] | None = None,
-    separator: str | None = None,
-    language: str = ENGLISH,
-) -> FileContent:
-    """Count the words of each user's texts, write them as user, word, count, and return them.
-
-    Users are numbers, so that names do not go on.
-
-    Args:
-        in_path: A file with a row for each text, as in `read_population`.
-        out_path: Where to write, as in `write_population`.
-        columns: The file's names for ``user`` and ``text``, where they differ.
-        separator: What separates the columns of CSV, or "tab"; None: a comma.
-        language: As for `read_population`.
-
-    Raises:
-        InputError: As `read_population` and `write_population` do.
-    """
-    kind_of(Path(out_path))
-    layout = Layout(columns=columns or {}, separator=separator, language=language)
-    content = read_texts(in_path, layout)
-    write_population(content.population, out_path)
-    return content

@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -46,14 +47,12 @@ _UNREADABLE = (
     EOFError,
     MemoryError,
     OverflowError,
-    RecursionError,
     UnicodeError,
-    csv.Error,
     zlib.error,
     pa.ArrowException,
+    duckdb.Error,
 )
-NO_RECORD = "record"
-"""What is wrong with a row that is no object of JSON."""
+_NO_RECORD = "Expected a readable JSON object on each line, got "
 
 _LINES = f"auto_detect=false, header=false, max_line_size={LONGEST_LINE}"
 # A sign that JSON writes with an escape, so that a line is one column.
@@ -103,9 +102,7 @@ def read_header(path: Path, separator: str | None = None) -> list[str]:
         elif kind == CSV:
             names = _csv_header(path, character)[1]
         else:
-            names = list(next(_json_records(path), {}))
-            if not names:
-                raise InputError(f"Expected a JSON object on each line, got an empty file {path}.")
+            names = _json_keys(path)
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise InputError(f"Expected distinct columns in {path}, got {shown(repeated[0])} twice.")
@@ -204,18 +201,19 @@ def _json_rows(names: Mapping[str, str], lines: str) -> str:
     """Return the SQL of records, each key looked for where it is needed."""
     keys = [literal("/" + name.replace("~", "~0").replace("/", "~1")) for name in names.values()]
     no_object = "coalesce(json_type(record) <> 'OBJECT', true)"
-    columns, wrong = [], [f"WHEN {no_object} THEN {literal(NO_RECORD)}"]
+    value = f"|| chr(0) || left(line, {_LONGEST_LIST})"
+    columns, wrong = [], [f"WHEN {no_object} THEN {literal(_NO_RECORD)} {value}"]
     for number, (role, name) in enumerate(names.items(), start=1):
         columns.append(f"cells[{number}] ->> '$' AS {identifier(role)}")
         wanted, accepted = _JSON_TYPES[role]
-        text = literal(f"Expected {wanted} in {shown(name)}, got ") + " || chr(0)"
+        cell, text = f"cells[{number}]", literal(f"Expected {wanted} in {shown(name)}, got ")
         wrong.append(
-            f"WHEN json_type(cells[{number}]) NOT IN ({accepted}, 'NULL') "
-            f"THEN {text} || left(cells[{number}]::VARCHAR, {_LONGEST_LIST})"
+            f"WHEN json_type({cell}) NOT IN ({accepted}, 'NULL') "
+            f"THEN {text} || chr(0) || left({cell}::VARCHAR, {_LONGEST_LIST})"
         )
     return (
         f"SELECT {', '.join(columns)}, CASE {' '.join(wrong)} END AS wrong FROM (SELECT record, "
-        f"json_extract(record, [{', '.join(keys)}]) AS cells FROM (SELECT try(line::JSON) AS "
+        f"line, json_extract(record, [{', '.join(keys)}]) AS cells FROM (SELECT try(line::JSON) AS "
         f"record, line FROM {lines}) WHERE trim(line) <> '')"
     )
 
@@ -251,7 +249,7 @@ def rows_by_python(path: Path, names: Mapping[str, str], separator: str | None) 
     """
     kind = kind_of(path)
     if kind == JSON:
-        for _ in _json_records(path):
+        for _ in text_lines(path):
             pass
     if kind != CSV:
         return None
@@ -310,30 +308,18 @@ def _no_csv(problem: csv.Error, start: int, line: int, path: Path) -> InputError
     return InputError(f"Expected valid CSV, got {problem} on line {line} of {path}.")
 
 
-def _json_records(path: Path) -> Iterator[dict[str, Any]]:
-    for line, text in enumerate(text_lines(path), start=1):
-        if not text.strip():
-            continue
-        try:
-            record = json.loads(text)
-        except RecursionError:
-            raise InputError(
-                f"Expected JSON of a few levels, got deeper nesting on line {line} of {path}."
-            ) from None
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"Expected valid JSON, got {error.msg} in column {error.colno} on line {line} of "
-                f"{path}."
-            ) from None
-        except ValueError:
-            # Python's limit; the decoder's own errors are named above.
-            raise InputError(
-                f"Expected numbers of at most 4,300 digits, got a longer one on line {line} of "
-                f"{path}."
-            ) from None
-        if not isinstance(record, dict):
-            raise InputError(f"Expected a JSON object on each line, got line {line} of {path}.")
-        yield record
+def _json_keys(path: Path) -> list[str]:
+    with closing(text_lines(path)) as lines:
+        first = next((line.strip() for line in lines if line.strip()), None)
+    if first is None:
+        raise InputError(f"{_NO_RECORD}an empty file {path}.")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise InputError(f"{_NO_RECORD}{shown(first)} in row 1 of {path}.")
+    return list(record)
 
 
 def _parquet_schema(path: Path) -> pa.Schema:
@@ -372,18 +358,21 @@ def require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> No
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn whatever damaged or hostile content raises into an InputError of one line."""
+    """Turn whatever damaged or hostile content raises into an InputError of one line.
+
+    The want of memory or disk is none of the file's faults.
+    """
     try:
         yield
-    except InputError:
-        raise
     except _UNREADABLE as error:
-        raise unreadable(path, error) from None
+        if lacks_room(error):
+            raise
+        # DuckDB's own begin with their kind.
+        reason = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", reason_of(error))
+        raise InputError(f"Expected a readable {path.name}, got {path}: {reason}.") from None
 
 
-def unreadable(path: Path, error: Exception) -> InputError:
-    """Return the one line for a file that cannot be read."""
-    reason = reason_of(error)
-    # DuckDB's own begin with their kind.
-    reason = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", reason)
-    return InputError(f"Expected a readable {path.name}, got {path}: {reason}.")
+def lacks_room(error: Exception) -> bool:
+    """Return whether DuckDB says that there is too little memory or disk, whatever a file holds."""
+    is_full = isinstance(error, duckdb.Error) and "No space left" in str(error)
+    return is_full or isinstance(error, duckdb.OutOfMemoryException)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,12 +40,6 @@ def load_content(config: PopulationConfig) -> FileContent:
     """
     from fedhh.clients.prepared import is_prepared, open_prepared
     from fedhh.clients.reading.sources import FileContent, read_file
-    from fedhh.clients.reading.standard_input import (
-        NAME,
-        STANDARD_INPUT,
-        kept_input,
-        named_instead,
-    )
 
     if config.columns.day is not None:
         raise InputError(
@@ -52,10 +47,6 @@ def load_content(config: PopulationConfig) -> FileContent:
             "since a run takes the words of all days; remove the key, or use fedhh longitudinal "
             "run."
         )
-    if config.source == STANDARD_INPUT:
-        copy = kept_input()
-        with named_instead(copy, NAME):
-            return read_file(copy, layout_of(config), name=NAME)
     address = as_address(config.source)
     path = Path(config.source) if address is None else local_copy(address)
     if is_prepared(path):
@@ -153,11 +144,13 @@ def load_population(
     Raises:
         InputError: The file or the list cannot be read, or holds no client.
     """
-    from fedhh.clients.reading.sources import read_population
+    from fedhh.clients.reading.columns import Layout
+    from fedhh.clients.reading.sources import read_file
 
-    population = read_population(
-        Path(path), columns=columns, separator=separator, fold_case=fold_case, language=language
+    layout = Layout(
+        columns=columns or {}, separator=separator, fold_case=fold_case, language=language
     )
+    population = read_file(path, layout).population
     return without_known(population, known or list_name(language), language)[0]
 
 
@@ -194,8 +187,8 @@ def population_from(
     """
     import pyarrow as pa
 
-    from fedhh.clients.reading.columns import choose_columns
-    from fedhh.clients.reading.sources import population_of_table
+    from fedhh.clients.reading.columns import Layout, choose_columns
+    from fedhh.clients.reading.rows import Rows
 
     is_pandas = hasattr(frame, "iloc") and hasattr(frame, "columns")
     if not is_pandas and not (hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "select")):
@@ -206,7 +199,8 @@ def population_from(
     # Arrow's tables have their columns themselves where others have their names.
     labels = [str(column) for column in getattr(frame, "column_names", frame.columns)]
     # Others may hold what Arrow cannot.
-    needed = choose_columns(labels, columns or {}, Path(name), is_file=False).values()
+    names = choose_columns(labels, columns or {}, Path(name), is_file=False)
+    needed = list(names.values())
     for column in needed:
         if labels.count(column) > 1:
             raise InputError(f"Expected distinct columns in {name}, got {shown(column)} twice.")
@@ -214,9 +208,9 @@ def population_from(
         if is_pandas:
             places = [labels.index(column) for column in needed]
             cells = [pa.Array.from_pandas(frame.iloc[:, place]) for place in places]
-            rows = pa.table(cells, names=list(needed))
+            table = pa.table(cells, names=needed)
         else:
-            rows = pa.table(frame.select(list(needed)))
+            table = pa.table(frame.select(needed))
     except OverflowError:
         raise InputError(
             f"Expected integers from -2^63 to 2^63 - 1 in {name}, got one beyond them."
@@ -227,9 +221,9 @@ def population_from(
         raise InputError(
             f"Expected columns of one type each in {name}, got {str(problem).splitlines()[0]}"
         ) from None
-    population = population_of_table(
-        rows, columns=columns, fold_case=fold_case, language=language, name=name
-    )
+    with closing(Rows(Layout(fold_case=fold_case, language=language))) as rows:
+        rows.add_table(table, names, name)
+        population = rows.clients(name, "user")
     return without_known(population, known or list_name(language), language)[0]
 
 

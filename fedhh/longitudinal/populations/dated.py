@@ -126,7 +126,7 @@ def read_over_time(
 ) -> DatedPopulation:
     """Return the population over time in a file with a column of days.
 
-    Besides the columns of `fedhh.clients.reading.sources.read_population`, each row has a day: a
+    Besides the columns of `fedhh.clients.reading.sources.read_file`, each row has a day: a
     whole number, or a date as 2024-02-29, all rows the same kind. The days of a user's rows must
     not fall: a row below with an earlier day is refused, since then either the clock or the order
     of the rows is wrong, and nobody can tell which. Rows of different users may come in any order.
@@ -140,7 +140,7 @@ def read_over_time(
         unit: What one user of the file is.
 
     Raises:
-        InputError: As `read_population`; or a row has no day, or one that is earlier than that of
+        InputError: As `read_file`; or a row has no day, or one that is earlier than that of
             an earlier row of the same user.
     """
     path = Path(path)
@@ -148,9 +148,8 @@ def read_over_time(
     names = find_columns(path, layout)
     with closing(Rows(layout, dated=True)) as rows:
         rows.add_file(path, names)
-        numbered = rows.numbered()
-        words, found = numbered.words, numbered.dated(path, names[DAY])
-    word_ids = found.word_ids
+        found = rows.dated(path, names[DAY])
+    words, word_ids = found.words, found.word_ids
     if known is not None:
         is_known = known.contains_all(words)
         new = np.where(is_known, -1, np.cumsum(~is_known) - 1)

@@ -1,13 +1,22 @@
-"""What readers refuse, as tests ask for it."""
+"""Readers, and what they refuse, as tests ask for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fedhh.clients.clients import Clients
+from fedhh.clients.reading.columns import Layout
+from fedhh.clients.reading.sources import read_file
 from fedhh.validation import InputError
+
+
+def read_population(path: Path, *, unit: str = "user", **layout: Any) -> Clients:
+    """Return the clients of a file that is laid out in some way."""
+    return read_file(path, Layout(**layout), unit=unit).population
 
 
 def refusal(read: Callable[[Path], object], path: Path) -> str:

@@ -9,13 +9,13 @@ import pytest
 
 import fedhh
 from fedhh.clients.reading.columns import Layout, parse_columns
-from fedhh.clients.reading.sources import read_population
 from fedhh.clients.reading.tables import separator_of
 from fedhh.experiments.config.load import change_config, load_config, parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.toml_file import parse_toml
 from fedhh.longitudinal.populations.dated import read_over_time
 from fedhh.validation import InputError
+from tests.clients.reading.refusals import read_population
 
 CHAT = 'Timestamp;Sender;Message\n1;Ann;"lol; brb"\n2;Bob;lol, 1,5\n'
 COLUMNS = {"user": "Sender", "text": "Message"}

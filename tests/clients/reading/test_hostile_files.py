@@ -15,9 +15,8 @@ import pytest
 
 from fedhh.clients.known_words import load_known
 from fedhh.clients.reading import tables
-from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.toml_file import read_toml
-from tests.clients.reading.refusals import refusal
+from tests.clients.reading.refusals import read_population, refusal
 from tests.thinned import thinned
 
 

@@ -14,12 +14,12 @@ from moto.server import ThreadedMotoServer
 from fedhh.clients.prepared import open_prepared
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files
-from fedhh.clients.reading.sources import read_population
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.system import object_storage
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.validation import InputError
+from tests.clients.reading.refusals import read_population
 from tests.processes import start
 
 

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import fedhh
-from fedhh.clients.reading.sources import read_population
 from fedhh.validation import InputError
-from tests.clients.reading.refusals import refusal
+from tests.clients.reading.refusals import read_population, refusal
 from tests.every import every
 
 PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":"a"}\n'
@@ -25,7 +24,7 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
     [
         ("xlsx", b"", "Unknown kind of file 'p.xlsx'; known extensions: .parquet, .csv, .csv.gz,"),
         ("csv", b"", "Expected a header line, got an empty file"),
-        ("jsonl", b"\n", "Expected a JSON object on each line, got an empty file"),
+        ("jsonl", b"\n", "Expected a readable JSON object on each line, got an empty file"),
         ("parquet", b"", "Expected a readable p.parquet, got .*: "),
         ("csv", PAIRS, "Expected at least one row, got only a header in"),
         ("csv", b"user,word,user\n1,a,2\n", "Expected distinct columns in .*, got 'user' twice"),
@@ -57,8 +56,16 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
             gzip.compress(b"user,word\n1,a\n" * 99, mtime=0)[:-9],
             "Expected a readable p.csv.gz",
         ),
-        ("jsonl", LINE + b'{"user":1,\n', "Expected valid JSON, got .* on line 2 of"),
-        ("jsonl", LINE + b"[1]\n", "Expected a JSON object on each line, got line 2"),
+        (
+            "jsonl",
+            LINE + b'{"user":1,\n',
+            r"Expected a readable JSON object on each line, got .*\"user\":1,.* in row 2 of",
+        ),
+        (
+            "jsonl",
+            LINE + b"[1]\n",
+            r"Expected a readable JSON object on each line, got \[1\] in row 2",
+        ),
         ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 in row 2"),
         ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true in row 1 of"),
         (
@@ -139,9 +146,18 @@ def test_a_bad_parquet_file_is_refused_in_one_line(tmp_path, columns, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}", "got deeper nesting"),
-        ('{"x":' * 100_000 + "1" + "}" * 100_000, "got deeper nesting on line 1"),
-        ('{"user":' + "9" * 5_000 + ',"word":"a"}', "numbers of at most 4,300 digits"),
+        (
+            '{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}",
+            "Expected a readable JSON object on each line, got ",
+        ),
+        (
+            '{"x":' * 100_000 + "1" + "}" * 100_000,
+            "Expected a readable JSON object on each line, got ",
+        ),
+        (
+            '{"user":' + "9" * 5_000 + ',"word":"a"}',
+            "Expected a readable JSON object on each line, got ",
+        ),
         ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected text or an integer in 'user', got 9"),
         (
             '{"user":-9223372036854775809,"word":"a"}',
@@ -155,7 +171,10 @@ def test_a_bad_parquet_file_is_refused_in_one_line(tmp_path, columns, message):
         ('{"user":1,"word":["a"]}', "text in 'word', got [\"a\"] in row 1"),
         ('{"user":1,"word":"a","count":1e999}', "p.jsonl"),
         ('{"user":1,"word":"a","count":' + "9" * 400 + "}", "got count='9999"),
-        ('{"user":1,"word":"\\ud800"}', "Expected a readable p.jsonl"),
+        (
+            '{"user":1,"word":"\\ud800"}',
+            'on each line, got {"user":1,"word":"\\ud800"} in row 1 of',
+        ),
         ('{"' + "x" * 10_000 + '":1}', "xxx... in"),
     ],
 )

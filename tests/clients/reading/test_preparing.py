@@ -16,11 +16,11 @@ from fedhh.clients.prepared import MANIFEST, open_prepared
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files, prepare_rows
 from fedhh.clients.reading.rows import Rows
-from fedhh.clients.reading.sources import read_file, read_population, read_texts
-from fedhh.clients.reading.standard_input import kept_input
+from fedhh.clients.reading.sources import kept_input, read_file
 from fedhh.experiments.config.client_file import load_content
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError
+from tests.clients.reading.refusals import read_population
 from tests.processes import start, wait_until
 
 WORDS = ["lol", "café", "café", "LOL", "ßt", "x\u0301", "naïve", "don't"]
@@ -117,7 +117,7 @@ def test_texts_are_tokenized_as_they_are_read(tmp_path):
     (folder / "2.jsonl").write_text("\n".join(lines[2:]))
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
-    read = read_texts(tmp_path / "all.jsonl", Layout())
+    read = read_file(tmp_path / "all.jsonl", texts_only=True)
     same(open_prepared(tmp_path / "out"), read.population)
     assert prepared.texts.dropped == read.texts.dropped
     assert (prepared.texts.number, prepared.texts.empty) == (4, read.texts.empty)
@@ -214,7 +214,7 @@ def test_a_manifest_that_could_not_be_read_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("step", ["__init__", "numbered"])
+@pytest.mark.parametrize("step", ["__init__", "pieces"])
 def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step):
     def fails(*_, **__):
         raise duckdb.IOException("IO Error: No space left on device\nmore")
@@ -226,6 +226,17 @@ def test_what_the_database_cannot_write_is_one_line(tmp_path, monkeypatch, step)
         prepare_rows(lambda _: None, tmp_path / "out", name="n", layout=Layout(), made={})
     assert "\n" not in str(said.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    yield
+    kept_input.cache_clear()
+
+
+def write_into_the_program(monkeypatch, data):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    kept_input.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "parquet"])
@@ -240,28 +251,25 @@ def test_what_is_written_into_the_program_is_a_table_of_its_kind(tmp_path, monke
     else:
         data = b"user,word\na,lol\nb,brb\n"
     data = gzip.compress(data) if kind.endswith("gz") else data
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    write_into_the_program(monkeypatch, data)
     prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
     assert list(open_prepared(tmp_path / "out").lexicon.words) == ["brb", "lol"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\n,lol\n")))
+    write_into_the_program(monkeypatch, b"user,word\n,lol\n")
     with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
         prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_configuration_reads_standard_input_once(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\na,lol\nb,brb\n")))
-    kept_input.cache_clear()
+    write_into_the_program(monkeypatch, b"user,word\na,lol\nb,brb\n")
     config = PopulationConfig(source="-", known="none")
     first, again = (load_content(config).population for _ in range(2))
     assert first.lexicon.words == again.lexicon.words == ["brb", "lol"]
     assert first.name == "standard input"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"user,word\n,lol\n")))
-    kept_input.cache_clear()
+    write_into_the_program(monkeypatch, b"user,word\n,lol\n")
     with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
         load_content(config)
-    kept_input.cache_clear()

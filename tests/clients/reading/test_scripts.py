@@ -5,11 +5,12 @@ import pytest
 
 import fedhh
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.sources import prepare_text, read_file, read_population
+from fedhh.clients.reading.sources import read_file
 from fedhh.clients.reading.tokens import tokenize_all
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.run import run_config
+from tests.clients.reading.refusals import read_population
 
 ACUTE, COMPOSED = "cafe\u0301", "caf\u00e9"
 KSHI = "\u0915\u094d\u0937\u093f"
@@ -36,8 +37,6 @@ def test_case_follows_the_language(tmp_path, language, dotless):
     expected["ilk"] = expected.get("ilk", 0) + 1
     layout = Layout(language=language)
     assert _counts(read_file(texts, layout).population) == expected
-    out = tmp_path / "out.csv"
-    assert _counts(prepare_text(texts, out, language=language).population) == expected
     frame = pd.DataFrame({"user": [1, 1], "word": ["ILK", "\u0130LK"]})
     words = fedhh.population_from(frame, fold_case=True, language=language, known="none")
     other = "ilk" if language != "en" else "i\u0307lk"

@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.clients import Clients
-from fedhh.clients.reading import numbered_rows
-from fedhh.clients.reading.sources import read_population, write_population
+from fedhh.clients.reading import rows as rows_module
+from fedhh.clients.reading.sources import write_population
 from fedhh.clients.synthetic import synthetic_population
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
+from tests.clients.reading.refusals import read_population
 
 EXTENSIONS = ["parquet", "csv", "csv.gz", "jsonl", "jsonl.gz", "ndjson", "ndjson.gz"]
 # Words that readers of tables like to take for something else.
@@ -172,7 +173,7 @@ def test_what_is_written_is_read_back_with_silent_clients(tmp_path, extension):
 def test_users_stand_in_the_order_of_their_hash_however_rows_are_ordered(
     tmp_path, monkeypatch, rows_at_once
 ):
-    monkeypatch.setattr(numbered_rows, "_ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(rows_module, "_ROWS_AT_ONCE", rows_at_once)
 
     def hash_of(user):
         digest = hashlib.md5(str(user).encode()).digest()

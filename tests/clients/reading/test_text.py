@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedhh.clients.reading import tokens as tokens_module
-from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.sources import prepare_text, read_file, read_population
+from fedhh.clients.reading.sources import read_file, write_population
 from fedhh.clients.reading.tokens import EMOJI, tokenize, tokenize_all
 from fedhh.validation import InputError
+from tests.clients.reading.refusals import read_population
 from tests.every import every
 
 
@@ -71,7 +71,7 @@ def test_each_picture_of_a_text_is_one_emoji(text, emoji):
 
 def test_texts_without_a_word_are_counted(tmp_path):
     (tmp_path / "in.csv").write_text("user,text\na,lol\na,\U0001f602\nb,\nb,so\n")
-    content = read_file(tmp_path / "in.csv", Layout())
+    content = read_file(tmp_path / "in.csv")
     assert (content.texts.number, content.texts.empty) == (4, 2)
     assert content.texts.dropped == {(EMOJI, "\U0001f602"): 1}
 
@@ -94,7 +94,7 @@ def test_prepared_text_is_a_population_without_names(tmp_path, extension):
     source = tmp_path / "texts.jsonl"
     source.write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in texts))
     out = tmp_path / f"words.{extension}"
-    prepare_text(source, out)
+    write_population(read_file(source, texts_only=True).population, out)
     population = read_population(out)
     assert population.num_clients == 2
     assert list(population.lexicon.words) == ["lol", "so"]
@@ -104,30 +104,17 @@ def test_prepared_text_is_a_population_without_names(tmp_path, extension):
         assert out.read_text() == "user,word,count\n0,lol,2\n0,so,1\n1,,0\n"
 
 
-def test_prepared_text_may_have_other_columns(tmp_path):
-    (tmp_path / "in.csv").write_text("nick,body\nann,so lol\n")
-    columns = {"user": "nick", "text": "body"}
-    population = prepare_text(tmp_path / "in.csv", tmp_path / "out.csv", columns=columns).population
-    assert np.array_equal(population.word_counts().typed, [1, 1])
-
-
 def test_a_file_of_counted_words_needs_no_preparation(tmp_path):
     (tmp_path / "in.csv").write_text("user,word\n1,a\n")
     with pytest.raises(InputError, match="Expected a column 'text', got counted words already in"):
-        prepare_text(tmp_path / "in.csv", tmp_path / "out.csv")
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_an_unknown_output_format_is_refused_before_anything_is_read(tmp_path):
-    with pytest.raises(InputError, match=r"Unknown kind of file 'out\.txt'"):
-        prepare_text(tmp_path / "missing.csv", tmp_path / "out.txt")
+        read_file(tmp_path / "in.csv", texts_only=True)
 
 
 def test_what_is_dropped_is_counted_and_addresses_are_not_kept(tmp_path):
     (tmp_path / "in.csv").write_text(
         "user,text\nu,see http://a.b and www.c.d\nv,@ann mail me@x.org 2024 2024 " + "a" * 30 + "\n"
     )
-    dropped = prepare_text(tmp_path / "in.csv", tmp_path / "out.csv").texts.dropped
+    dropped = read_file(tmp_path / "in.csv").texts.dropped
     assert dropped == {
         ("URL", ""): 2,
         ("mention", ""): 1,
