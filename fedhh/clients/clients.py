@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -37,16 +38,16 @@ class Table:
         offsets: ``(num_clients + 1,) int64``; client i's rows are ``offsets[i] : offsets[i + 1]``.
         word_ids: ``(rows,) int32``, distinct within a client.
         counts: ``(rows,) int32``, at least 1.
-        totals: Of each word, how often it was typed and how many hold it, if the table says so.
         is_mapped: Whether it lies on disk.
     """
 
-    totals: tuple[Ids, Ids] | None = None
     is_mapped = False
 
     def __init__(self, lexicon: Lexicon, offsets: Ids, word_ids: Words, counts: Counts) -> None:
         self.lexicon = lexicon
-        self.offsets, self.word_ids, self.counts = offsets, word_ids, counts
+        self.offsets = np.asarray(offsets, dtype=np.int64)
+        self.word_ids = np.asarray(word_ids, dtype=np.int32)
+        self.counts = np.asarray(counts, dtype=np.int32)
 
     @cached_property
     def digest(self) -> str:
@@ -54,6 +55,13 @@ class Table:
         digest = hashlib.sha256()
         update_digest(digest, self.lexicon, self.offsets, self.word_ids, self.counts)
         return digest.hexdigest()
+
+    def totals(self) -> tuple[Ids, Ids]:
+        """Return of each word, ``(V,) int64``, how often it was typed and how many hold it."""
+        size = len(self.lexicon)
+        # Sums of float64 are exact below 2**53 contributions.
+        typed = np.bincount(self.word_ids, weights=self.counts, minlength=size)
+        return typed.astype(np.int64), np.bincount(self.word_ids, minlength=size)
 
     def check_offsets(self, starts: Ids, ends: Ids) -> None:
         """Refuse what cannot be offsets, where anybody may have written them."""
@@ -70,6 +78,8 @@ class Clients(Population):
     """
 
     drawn_from: int | None = None
+    _first = 0
+    _kept: _Mask | None = None
 
     def __init__(
         self,
@@ -87,20 +97,20 @@ class Clients(Population):
         Raises:
             InputError: There is no client.
         """
-        table = Table(
-            lexicon,
-            np.asarray(offsets, dtype=np.int64),
-            np.asarray(word_ids, dtype=np.int32),
-            np.asarray(counts, dtype=np.int32),
-        )
-        self._show(table, name=name, unit=unit, arrangement=arrangement)
+        self._begin(Table(lexicon, offsets, word_ids, counts), name, unit, arrangement)
 
     @classmethod
     def of_table(cls, table: Table, *, name: str, unit: str, arrangement: Arrangement) -> Clients:
         """Return all clients of a table."""
-        clients = Clients.__new__(Clients)
-        clients._show(table, name=name, unit=unit, arrangement=arrangement)
+        clients = cls.__new__(cls)
+        clients._begin(table, name, unit, arrangement)
         return clients
+
+    def _begin(self, table: Table, name: str, unit: str, arrangement: Arrangement) -> None:
+        self._table, self._size = table, len(table.offsets) - 1
+        if self._size < 1:
+            raise InputError(f"Expected at least one client, got an empty population ({name}).")
+        self.name, self.unit, self.arrangement = name, unit, arrangement
 
     @classmethod
     def from_rows(
@@ -131,8 +141,7 @@ class Clients(Population):
         num_words = max(len(lexicon), 1)
         keys = clients * num_words + word_ids
         pairs, places = np.unique(keys, return_inverse=True)
-        totals = np.zeros(len(pairs), dtype=np.int64)
-        np.add.at(totals, places, 1 if counts is None else counts)
+        totals = np.bincount(places, weights=counts, minlength=len(pairs)).astype(np.int64)
         if totals.max(initial=0) > _LARGEST_COUNT:
             raise InputError(
                 f"Expected a client's counts of a word to sum to at most {_LARGEST_COUNT}, got "
@@ -147,29 +156,6 @@ class Clients(Population):
             counts=totals.astype(np.int32),
             unit=unit,
         )
-
-    def _show(
-        self,
-        table: Table,
-        *,
-        name: str,
-        unit: str,
-        arrangement: Arrangement,
-        first: int = 0,
-        size: int | None = None,
-        kept: _Mask | None = None,
-        drawn_from: int | None = None,
-    ) -> None:
-        """Become a view of a table: ``size`` clients from ``first`` on, and the kept words.
-
-        The table's first client follows its last one.
-        """
-        if len(table.offsets) < 2:
-            raise InputError(f"Expected at least one client, got an empty population ({name}).")
-        self.name, self.unit, self.arrangement = name, unit, arrangement
-        self.drawn_from = drawn_from
-        self._table, self._first, self._kept = table, first, kept
-        self._size = len(table.offsets) - 1 if size is None else size
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -239,16 +225,11 @@ class Clients(Population):
         return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
 
     def _count(self, progress: CountProgress | None) -> WordCounts:
-        table, size = self._table, len(self.lexicon)
-        if self.is_held:
-            # Sums of float64 are exact below 2**53 contributions.
-            typed = np.bincount(table.word_ids, weights=table.counts, minlength=size)
-            holders = np.bincount(table.word_ids, minlength=size)
-            return WordCounts(typed=typed.astype(np.int64), holders=holders, num_counted=self._size)
-        if table.totals is None or self._size < len(table.offsets) - 1:
+        if self._size < len(self._table.offsets) - 1:
             return count_words(self, progress)
-        kept = slice(None) if self._kept is None else self._kept
-        typed, holders = (each[kept] for each in table.totals)
+        typed, holders = self._table.totals()
+        if self._kept is not None:
+            typed, holders = typed[self._kept], holders[self._kept]
         return WordCounts(typed=typed, holders=holders, num_counted=self._size)
 
     def fingerprint(self) -> str:
@@ -266,7 +247,7 @@ class Clients(Population):
         if self._kept is not None:
             kept = self._kept.copy()
             kept[self._kept] = keep
-        return self._view(kept=kept)
+        return self._view(_kept=kept)
 
     def sample_clients(self, size: int, *, rng: np.random.Generator) -> Clients:
         """Return a sample of the clients, without replacement, in their order, and their words.
@@ -296,28 +277,25 @@ class Clients(Population):
             )
         sample = self._view(
             # What begins a sample is one of them all, too.
-            first=self._first if self.drawn_from else int(rng.integers(self.num_clients)),
-            size=size,
+            _first=self._first if self.drawn_from else int(rng.integers(self.num_clients)),
+            _size=size,
             name=f"{self.name}, a random {size:,} of {self.num_clients:,} {self.unit}s",
             drawn_from=self.num_clients,
-            kept=self._kept,
         )
         return sample.keep_words(sample.word_counts().holders > 0)
 
-    def _view(self, *, kept: _Mask | None, **changes: Any) -> Clients:
+    def _view(self, **changes: Any) -> Clients:
         """Return a view of the same table; of one in memory, with its rows copied.
 
-        Otherwise, every block would pay again for the rows that are left out.
+        The first client of the table follows its last. Otherwise than copied, every block would pay
+        again for the rows that are left out.
         """
-        same: dict[str, Any] = {
-            name: getattr(self, name) for name in ("name", "unit", "arrangement", "drawn_from")
-        }
-        same |= {"first": self._first, "size": self._size} | changes
-        view = Clients.__new__(Clients)
-        view._show(self._table, **same, kept=kept)
-        if self._table.is_mapped:
-            return view
-        items, held = view.items, Clients.__new__(Clients)
-        table = Table(view.lexicon, items.offsets, items.word_ids.copy(), items.counts.copy())
-        held._show(table, **{**same, "first": 0})
-        return held
+        view = copy(self)
+        view.__dict__.update(changes)
+        if not self._table.is_mapped:
+            items = view.items
+            view._table = Table(
+                view.lexicon, items.offsets, items.word_ids.copy(), items.counts.copy()
+            )
+            view._first, view._kept = 0, None
+        return view

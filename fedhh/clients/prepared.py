@@ -20,10 +20,12 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy.typing as npt
 import pyarrow as pa
+from annotated_types import Ge
+from pydantic import TypeAdapter, ValidationError, with_config
 
 from fedhh.clients.clients import Clients, Table
 from fedhh.clients.population import Counts, Ids, Words
@@ -48,9 +50,11 @@ LARGEST_MANIFEST = 2**20
 """Bytes, as it is read and written."""
 _LARGEST_CHECKED = 2**26
 """Bytes of a file whose digest is checked before a run, within a second."""
-_BYTES_AT_ONCE = 2**24
+
+_Number = Annotated[int, Ge(0)]
 
 
+@with_config(extra="forbid")
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What a directory's manifest says.
@@ -68,10 +72,10 @@ class Manifest:
 
     name: str
     unit: str
-    clients: int
-    rows: int
-    words: int
-    contributions: int
+    clients: Annotated[int, Ge(1)]
+    rows: _Number
+    words: _Number
+    contributions: _Number
     files: dict[str, tuple[int, str]]
     made: dict[str, Any]
     language: str = ENGLISH
@@ -116,7 +120,7 @@ class MappedTable(Table):
         (offsets,) = self._mapped("clients.arrow", self.manifest.clients + 1)
         rows = self._mapped("rows.arrow", self.manifest.rows)
         texts, *totals = self._batch("words.arrow", self.manifest.words)
-        self.totals = (totals[0].to_numpy(), totals[1].to_numpy())
+        self._totals = (totals[0].to_numpy(), totals[1].to_numpy())
         try:
             lexicon = StoredLexicon(words=StoredWords(texts))
         except ValueError:  # Arrow's errors are some, too.
@@ -125,6 +129,9 @@ class MappedTable(Table):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self.address or str(self.directory.resolve()), self.digest)
+
+    def totals(self) -> tuple[Ids, Ids]:
+        return self._totals
 
     def check_offsets(self, starts: Ids, ends: Ids) -> None:
         if not ((starts >= 0) & (starts <= ends) & (ends <= len(self.word_ids))).all():
@@ -210,11 +217,8 @@ def _check_digests(table: MappedTable, *, largest: int | None) -> None:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file of any size, hexadecimal."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while piece := file.read(_BYTES_AT_ONCE):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _reopened(place: str, digest: str) -> MappedTable:
@@ -245,28 +249,17 @@ def _read(path: Path) -> bytes:
 def _manifest(content: bytes, directory: Path) -> Manifest:
     path = directory / MANIFEST
     try:
-        table = json.loads(content)
-        manifest = Manifest(**table)
-        files = {str(name): (int(size), str(sha)) for name, (size, sha) in table["files"].items()}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        manifest = TypeAdapter(Manifest).validate_json(content, strict=True)
+    except ValidationError:
         raise _damaged(path) from None
-    numbers = (manifest.clients, manifest.rows, manifest.words, manifest.contributions)
-    texts = (manifest.name, manifest.unit, manifest.language)
-    if manifest.format == FORMAT and manifest.version != VERSION:
+    if manifest.format != FORMAT or manifest.files.keys() != SCHEMAS.keys():
+        raise _damaged(path)
+    if manifest.version != VERSION:
         raise InputError(
             f"Expected a prepared population of version {VERSION}, got version "
             f"{shown(manifest.version)} in {directory}; prepare it again."
         )
-    is_right = (
-        manifest.format == FORMAT
-        and all(type(number) is int and number >= 0 for number in numbers)
-        and all(type(text) is str for text in texts)
-        and files.keys() == SCHEMAS.keys()
-        and isinstance(manifest.made, dict)
-    )
-    if not is_right or manifest.clients < 1:
-        raise _damaged(path)
-    return Manifest(**{**table, "files": files})
+    return manifest
 
 
 def _damaged(path: Path) -> InputError:

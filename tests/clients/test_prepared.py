@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from fedhh.clients.reading.synthesizing import prepare_synthetic
 
 import fedhh
 from fedhh.clients.clients import Clients
@@ -21,6 +20,7 @@ from fedhh.clients.prepared import (
     open_prepared,
     verify,
 )
+from fedhh.clients.reading.preparing import prepare_synthetic
 from fedhh.clients.synthetic import population_presets
 from fedhh.questions.cohort import Cohort
 from fedhh.simulation import roster

@@ -16,6 +16,7 @@ from fedhh.validation import InputError
 from tests.clients.reading.refusals import read_population, refusal
 from tests.every import every
 
+NO_OBJECT = "Expected a readable JSON object on each line, got "
 PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":"a"}\n'
 
 
@@ -24,7 +25,7 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
     [
         ("xlsx", b"", "Unknown kind of file 'p.xlsx'; known extensions: .parquet, .csv, .csv.gz,"),
         ("csv", b"", "Expected a header line, got an empty file"),
-        ("jsonl", b"\n", "Expected a readable JSON object on each line, got an empty file"),
+        ("jsonl", b"\n", NO_OBJECT + "an empty file"),
         ("parquet", b"", "Expected a readable p.parquet, got .*: "),
         ("csv", PAIRS, "Expected at least one row, got only a header in"),
         ("csv", b"user,word,user\n1,a,2\n", "Expected distinct columns in .*, got 'user' twice"),
@@ -56,16 +57,8 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
             gzip.compress(b"user,word\n1,a\n" * 99, mtime=0)[:-9],
             "Expected a readable p.csv.gz",
         ),
-        (
-            "jsonl",
-            LINE + b'{"user":1,\n',
-            r"Expected a readable JSON object on each line, got .*\"user\":1,.* in row 2 of",
-        ),
-        (
-            "jsonl",
-            LINE + b"[1]\n",
-            r"Expected a readable JSON object on each line, got \[1\] in row 2",
-        ),
+        ("jsonl", LINE + b'{"user":1,\n', NO_OBJECT + ".* in row 2 of"),
+        ("jsonl", LINE + b"[1]\n", NO_OBJECT + r"\[1\] in row 2"),
         ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 in row 2"),
         ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true in row 1 of"),
         (
@@ -146,18 +139,9 @@ def test_a_bad_parquet_file_is_refused_in_one_line(tmp_path, columns, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            '{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}",
-            "Expected a readable JSON object on each line, got ",
-        ),
-        (
-            '{"x":' * 100_000 + "1" + "}" * 100_000,
-            "Expected a readable JSON object on each line, got ",
-        ),
-        (
-            '{"user":' + "9" * 5_000 + ',"word":"a"}',
-            "Expected a readable JSON object on each line, got ",
-        ),
+        ('{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
+        ('{"x":' * 100_000 + "1" + "}" * 100_000, NO_OBJECT),
+        ('{"user":' + "9" * 5_000 + ',"word":"a"}', NO_OBJECT),
         ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected text or an integer in 'user', got 9"),
         (
             '{"user":-9223372036854775809,"word":"a"}',
