@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from importlib import resources
@@ -30,14 +29,9 @@ def kept_counts(
         num_counted: On how many of them the counts rest.
         count: Counts, where nothing is kept.
     """
-    digest = hashlib.sha256(repr((population.fingerprint(), drawn_by, num_counted)).encode())
-    digest.update(digest_of_sources())
-    try:
-        for name in _SOURCES:
-            digest.update(resources.files("fedhh.clients").joinpath(name).read_bytes())
-    except OSError:
-        return count()
-    text = kept_text("counts", digest.digest(), lambda: _written(count()))
+    made_of = repr((population.fingerprint(), drawn_by, num_counted)).encode()
+    sources = [resources.files("fedhh.clients").joinpath(name) for name in _SOURCES]
+    text = kept_text("counts", made_of + digest_of_sources(), lambda: _written(count()), sources)
     try:
         return _read(text, len(population.lexicon))
     except (TypeError, ValueError):  # The disk has damaged it.

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import bisect
 import functools
-import hashlib
-import importlib.util
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -27,12 +26,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import GOLDEN, scatter
 from fedhh.system.kept import kept_text
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
-from fedhh.words.coded_words import is_coded
-from fedhh.words.known_words import KnownWords, is_named, named_list, scowl_file
+from fedhh.words.coded_words import coded_words, is_coded
+from fedhh.words.known_words import SCOWL70, KnownWords, is_named, named_list, scowl_file
 from fedhh.words.languages import ENGLISH, normalised
 
 _Hashes = npt.NDArray[np.uint64]
@@ -71,6 +71,9 @@ _FRUITFUL = 0.02
 Word = Sequence[str]
 """A word by its symbols."""
 
+_Chain = dict[tuple[str, str], tuple[list[str], list[float]]]
+"""By two symbols those that follow, sorted, and the share of these and the earlier ones."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Spelling:
@@ -101,50 +104,58 @@ def named_words(known: KnownWords) -> list[str]:
     Raises:
         InputError: wordfreq has no list of the language, or the known words are too few of its.
     """
-
-    def made() -> str:
-        return "\n".join(_real_and_changed_words(known))
-
-    source = _list_of(known.language)
-    sources = None if source is None else _digest_of_sources(source, known)
-    return (made() if sources is None else kept_text("words", sources, made)).split("\n")
-
-
-def _list_of(language: str) -> Path | None:
-    """Return the file of wordfreq's largest list of a language; None if it cannot be found."""
     import wordfreq  # Only synthetic populations need it, and it takes a while.
 
     offered = wordfreq.available_languages("best")
-    if language not in offered:
+    if known.language not in offered:
         raise InputError(
-            f"Expected a language of which wordfreq has a list, got {language!r}; it has "
+            f"Expected a language of which wordfreq has a list, got {known.language!r}; it has "
             f"{', '.join(sorted(offered))}."
         )
-    return Path(offered[language])
-
-
-def _digest_of_sources(listed: Path, known: KnownWords) -> bytes | None:
-    """Return a digest of the code and the lists that the words are made of, None if unreadable."""
-    spec = importlib.util.find_spec("wordfreq")
-    if spec is None or spec.origin is None:
-        return None
-    has_name = is_named(known.name) and known is named_list(known.name)
-    digest = hashlib.sha256(known.name.encode() if has_name else repr(known).encode())
-    try:
-        for source in (
-            resources.files("fedhh.clients").joinpath("named_words.py"),
-            resources.files("fedhh.words").joinpath("known_words.py"),
-            resources.files("fedhh.words").joinpath("languages.py"),
-            Path(spec.origin),
-            listed,
+    sources = [
+        resources.files("fedhh.clients").joinpath("named_words.py"),
+        resources.files("fedhh.words").joinpath("known_words.py"),
+        resources.files("fedhh.words").joinpath("languages.py"),
+        Path(wordfreq.__file__),
+        Path(offered[known.language]),
+    ]
+    made_of = repr(known)
+    if is_named(known.name) and known is named_list(known.name):
+        made_of = known.name
+        if known.language == ENGLISH:
             # Read faster than its words are sorted.
-            *((scowl_file(),) if has_name and known.language == ENGLISH else ()),
-        ):
-            content = source.read_bytes()
-            digest.update(len(content).to_bytes(8, "little") + content)
-    except OSError:
-        return None
-    return digest.digest()
+            sources.append(scowl_file())
+    text = kept_text(
+        "words", made_of.encode(), lambda: "\n".join(_real_and_changed_words(known)), sources
+    )
+    return text.split("\n")
+
+
+def rank_strings(ranks: npt.NDArray[np.int64], known: KnownWords | None = None) -> list[str]:
+    """Return each rank's string, at most 24 symbols with a letter among them.
+
+    Every rank has its own, the same in every population: up to `NAMED_RANKS` that of `named_words`,
+    beyond a coded word.
+
+    Args:
+        ranks: ``(n,) int64`` in [1, 2**53).
+        known: The words that no string up to `NAMED_RANKS` is among, and whose language these are
+            of; ``scowl70``, which is English, if None.
+
+    Raises:
+        InputError: A rank is outside, or there are no words of the language.
+    """
+    if len(ranks) and not 1 <= ranks.min() <= ranks.max() < MAX_RANK:
+        raise InputError(
+            f"Expected ranks in [1, 2^53), got {int(ranks.min())} to {int(ranks.max())}."
+        )
+    coded = ranks > NAMED_RANKS
+    strings = np.empty(len(ranks), dtype=object)
+    if not coded.all():
+        named = named_words(named_list(SCOWL70) if known is None else known)
+        strings[~coded] = [named[i] for i in (ranks[~coded] - 1).tolist()]
+    strings[coded] = coded_words(ranks[coded] - NAMED_RANKS - 1)
+    return strings.tolist()
 
 
 def _real_words(known: KnownWords) -> tuple[list[str], list[str], _Spelling]:
@@ -212,7 +223,7 @@ def _is_of_letters(word: str) -> bool:
 
 def _real_and_changed_words(known: KnownWords) -> list[str]:
     real, bases, spelling = _real_words(known)
-    chain = _Chain.of([spelling.parts(word) for word in real[:50_000] if _is_of_letters(word)])
+    chain = _chain([spelling.parts(word) for word in real[:50_000] if _is_of_letters(word)])
     symbols = [spelling.parts(word) for word in bases]
     found = dict.fromkeys(real)
     # Each kind fills its own share: some kinds give known or repeated words more often. What a kind
@@ -225,26 +236,18 @@ def _real_and_changed_words(known: KnownWords) -> list[str]:
             size = len(found)
             draws = _draws(first, 2 * (end - len(found)) + 1000)
             if kind == "name":
-                words = chain.names(draws, shortest=spelling.shortest_name)
+                words = _names(chain, draws, shortest=spelling.shortest_name)
             else:
                 words = _changed(kind, symbols, spelling, draws)
             fits = [word for word in words if spelling.fits(word) and not is_coded(word)]
-            is_known = known.contains_all(fits)
-            new = (word for word, drop in zip(fits, is_known, strict=True) if not drop)
-            found.update(dict.fromkeys(itertools.islice(_unseen(new, found), end - len(found))))
+            for word, is_known in zip(fits, known.contains_all(fits), strict=True):
+                if not is_known and len(found) < end:
+                    found.setdefault(word)
             first += len(draws)
             fruitful = len(found) == end or len(found) - size > _FRUITFUL * len(draws)
     changed = list(found)[len(real) :]
     order = np.argsort(_uniform(_draws(1 << 40, len(changed)), 0), kind="stable")
     return real + [changed[i] for i in order.tolist()]
-
-
-def _unseen(words: Iterable[str], found: Container[str]) -> Iterator[str]:
-    seen = set()
-    for word in words:
-        if word not in found and word not in seen:
-            seen.add(word)
-            yield word
 
 
 def _changed(kind: str, bases: Sequence[Word], spelling: _Spelling, draws: _Hashes) -> list[str]:
@@ -286,55 +289,35 @@ def _change(kind: str, word: Word, spelling: _Spelling, place: float, amount: fl
     return changed
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Chain:
-    """Which symbol follows the last two, by how often it does in some words.
+def _chain(words: Iterable[Word]) -> _Chain:
+    """Return which symbols follow two others in some words, "" standing before and behind them."""
+    counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for word in words:
+        symbols = ["", "", *word, ""]
+        for before, last, symbol in zip(symbols, symbols[1:], symbols[2:], strict=False):
+            counts[before, last][symbol] += 1
+    chain = {}
+    for pair, following in counts.items():
+        symbols, total = sorted(following), following.total()
+        sums = itertools.accumulate(following[symbol] for symbol in symbols)
+        chain[pair] = symbols, [part / total for part in sums]
+    return chain
 
-    Attributes:
-        symbols: The symbols in alphabetical order; number 0 stands for none, before the first and
-            after the last.
-        following: By the two numbers, the numbers that follow, ascending, and how many of all
-            occurrences are theirs or of an earlier one, as a share.
-    """
 
-    symbols: Sequence[str]
-    following: dict[tuple[int, int], tuple[list[int], list[float]]]
-
-    @classmethod
-    def of(cls, words: Sequence[Word]) -> _Chain:
-        symbols = sorted(set(itertools.chain.from_iterable(words)))
-        number = {symbol: i + 1 for i, symbol in enumerate(symbols)}
-        triples = [
-            triple
-            for word in words
-            for codes in [[0, 0, *(number[symbol] for symbol in word), 0]]
-            for triple in zip(codes, codes[1:], codes[2:], strict=False)
-        ]
-        distinct, counts = np.unique(np.array(triples), axis=0, return_counts=True)
-        starts = np.flatnonzero(np.r_[True, (distinct[1:, :2] != distinct[:-1, :2]).any(axis=1)])
-        following = {}
-        for start, end in zip(starts, [*starts[1:], len(distinct)], strict=True):
-            sums = np.cumsum(counts[start:end]).astype(np.float64)
-            first, second = distinct[start, :2].tolist()
-            following[first, second] = distinct[start:end, 2].tolist(), (sums / sums[-1]).tolist()
-        return cls(symbols=symbols, following=following)
-
-    def names(self, draws: _Hashes, *, shortest: int) -> list[str]:
-        """Return a word of ``shortest`` to 14 symbols for each draw, or no text."""
-        uniforms = np.stack([_uniform(draws, place) for place in range(_LONGEST_NAME)], axis=1)
-        names = (self._name(row) for row in uniforms.tolist())
-        return ["".join(name) if len(name) >= shortest else "" for name in names]
-
-    def _name(self, uniforms: list[float]) -> list[str]:
-        before, last = 0, 0
-        name: list[str] = []
-        for uniform in uniforms:
-            numbers, shares = self.following[before, last]
-            before, last = last, numbers[bisect.bisect_right(shares, uniform)]
-            if last == 0:
+def _names(chain: _Chain, draws: _Hashes, *, shortest: int) -> list[str]:
+    """Return a word of ``shortest`` to 14 symbols for each draw, or no text."""
+    names = []
+    uniforms = np.stack([_uniform(draws, place) for place in range(_LONGEST_NAME)], axis=1)
+    for row in uniforms.tolist():
+        name = ["", ""]
+        for uniform in row:
+            symbols, shares = chain[name[-2], name[-1]]
+            symbol = symbols[bisect.bisect_right(shares, uniform)]
+            if not symbol:
                 break
-            name.append(self.symbols[last - 1])
-        return name
+            name.append(symbol)
+        names.append("".join(name) if len(name) - 2 >= shortest else "")
+    return names
 
 
 def _draws(first: int, size: int) -> _Hashes:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.clients import Clients
-from fedhh.clients.strings import rank_strings
+from fedhh.clients.named_words import rank_strings
 from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
 from fedhh.kernels.ranks import RankTable, rank_table
 from fedhh.random import Stream, generator

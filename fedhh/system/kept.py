@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from fedhh.system.files import write_text
@@ -18,12 +19,22 @@ from fedhh.system.files import write_text
 _log = logging.getLogger(__name__)
 
 
-def kept_text(name: str, made_of: bytes, make: Callable[[], str]) -> str:
+def kept_text(
+    name: str, made_of: bytes, make: Callable[[], str], sources: Iterable[Traversable] = ()
+) -> str:
     """Return a text, from the disk if it is there.
 
-    The file is called by ``name`` and a digest of ``made_of``, all that the text depends on.
+    The file is called by ``name`` and a digest of ``made_of`` and what files hold, all that the
+    text depends on.
     """
-    path = cache_directory() / f"{name}-{hashlib.sha256(made_of).hexdigest()[:32]}.txt"
+    digest = hashlib.sha256(made_of)
+    try:
+        for source in sources:
+            content = source.read_bytes()
+            digest.update(len(content).to_bytes(8, "little") + content)
+    except OSError:  # They may be packed in a way that cannot be read.
+        return make()
+    path = cache_directory() / f"{name}-{digest.hexdigest()[:32]}.txt"
     with suppress(OSError, UnicodeDecodeError):  # Mostly, it is not there.
         if text := path.read_bytes().decode():
             return text

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import wordfreq
 
-from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS, named_words
-from fedhh.clients.strings import rank_strings
+from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS, named_words, rank_strings
 from fedhh.validation import InputError
 from fedhh.words.alphabet import clusters
 from fedhh.words.known_words import KnownWords, named_list

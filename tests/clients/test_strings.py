@@ -10,8 +10,7 @@ import wordfreq
 import fedhh
 from fedhh.clients import named_words as module
 from fedhh.clients.known_words import load_known
-from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS
-from fedhh.clients.strings import rank_strings
+from fedhh.clients.named_words import LONGEST_WORD, NAMED_RANKS, rank_strings
 from fedhh.validation import InputError
 from fedhh.words.coded_words import coded_words
 

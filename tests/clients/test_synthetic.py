@@ -5,7 +5,7 @@ import pytest
 
 from fedhh.clients import synthetic
 from fedhh.clients.known_words import load_known, remove_known
-from fedhh.clients.strings import rank_strings
+from fedhh.clients.named_words import rank_strings
 from fedhh.clients.synthetic import RankDrawer, population_presets, synthetic_population
 from fedhh.validation import InputError
 from tests.every import every
