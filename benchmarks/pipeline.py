@@ -55,7 +55,7 @@ def measure_devices() -> dict[str, object]:
             day=day - 1,
             form=form,
         )
-        (answer,) = worker.answer(question, range(question.cohort.num_blocks))
+        answer = worker.answer(question, range(question.cohort.num_blocks))
         assert isinstance(answer.diagnostics, DayDiagnostics)
         sent, made = answer.aggregate.num_reports, int(answer.diagnostics.counts[1].sum())
 

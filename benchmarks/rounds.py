@@ -83,7 +83,7 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
     while (question := protocol.next_question(state)) is not None:
         yield "gboard, virtual", population, words, question
         counts = Broadcast.to_all(replace(question, counts_only=True))
-        asked = worker.answer(counts, [0])[0].aggregate
+        asked = worker.answer(counts, [0]).aggregate
         held = asked.tally * (question.cohort.size / asked.num_clients)
         num_reports = question.cohort.size * question.max_items
         oracle = make_oracle(question.channel.oracle, question.domain_size)

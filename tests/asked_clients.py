@@ -41,8 +41,6 @@ def answered(
     """Return the answer of a question's whole cohort, or of some of its blocks by a worker."""
     broadcast = Broadcast.to_all(question)
     if isinstance(asked, Executor):
-        (answer,) = asked.answer(broadcast)
-    else:
-        every = range(question.cohort.num_blocks)
-        (answer,) = asked.answer(broadcast, every if blocks is None else blocks)
-    return answer
+        return asked.answer(broadcast)
+    every = range(question.cohort.num_blocks)
+    return asked.answer(broadcast, every if blocks is None else blocks)

@@ -82,7 +82,7 @@ class AuditedVotes:
     def tally(self) -> npt.NDArray[np.int64]:
         """Return the ``(domain_size,)`` votes of another run."""
         run, self._next_run = self._next_run, self._next_run + 1
-        (answer,) = self._worker.answer(self._broadcast, [run])
+        answer = self._worker.answer(self._broadcast, [run])
         return self._question.channel.support(self._question, answer.aggregate)
 
     def differences(self, num_runs: int) -> npt.NDArray[np.float64]:

@@ -207,7 +207,7 @@ def join_shared_ray() -> None:
     """Start this process's one local Ray, if it is not there."""
     pytest.importorskip("ray")
     # Before ray itself: it sets what ray reads when it is imported.
-    from fedhh.simulation.ray.connection import ray, start_ray
+    from fedhh.simulation.ray.cluster import ray, start_ray
 
     if not ray.is_initialized():
         with pytest.MonkeyPatch.context() as patch:

@@ -110,7 +110,7 @@ class PipelineDevices:
             question = DayQuestion(
                 cohort=cohort, use_case=_NAME, use_case_index=0, day=day, form=self.form
             )
-            (answer,) = worker.answer(question, range(cohort.num_blocks))
+            answer = worker.answer(question, range(cohort.num_blocks))
             assert isinstance(answer.diagnostics, DayDiagnostics)
             owners = np.concatenate(
                 [

@@ -39,11 +39,11 @@ class ClientWorker:
         self._order = client_order(population, seed=seed)
         self._words = WordMatcher(population.lexicon)
         self._broadcast: Broadcast | None = None
-        self._answering: list[Answering] = []
+        self._answering: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What is made of the population's words stays here: each node makes it of its own.
-        return {**self.__dict__, "_words": None, "_broadcast": None, "_answering": []}
+        return {**self.__dict__, "_words": None, "_broadcast": None, "_answering": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -54,31 +54,21 @@ class ClientWorker:
         broadcast: Broadcast,
         blocks: Iterable[int],
         progress: Progress | None = None,
-    ) -> list[Answer]:
+    ) -> Answer:
         """Return the merged answers of some blocks, see `fedhh.simulation.executor.Worker`."""
-        questions, answering = broadcast.questions, self._answering_of(broadcast)
-        tallies = [np.zeros(each.tally_size, dtype=np.int64) for each in questions]
-        sent: list[list[Sent]] = [[] for _ in questions]
-        who = broadcast.who
+        question, who = broadcast.question, broadcast.who
+        if self._broadcast is not broadcast:
+            self._broadcast = broadcast
+            self._answering = Answering(question, self._words, self._seed)
+        tally = np.zeros(question.tally_size, dtype=np.int64)
+        sent: list[Sent] = []
         for block in blocks:
             clients = who.clients(self._order, block)
             if len(clients):
                 rows = self._population.block(clients)
-                for each, tally, parts in zip(answering, tallies, sent, strict=True):
-                    parts.append(each.add_block(rows, block, tally))
-                    if len(parts) > _MESSAGES_AT_ONCE:
-                        parts[:] = [together(each.question, parts)]
+                sent.append(self._answering.add_block(rows, block, tally))
+                if len(sent) > _MESSAGES_AT_ONCE:
+                    sent = [together(question, sent)]
             if progress is not None:
                 progress(who.cohort.size_of(block))
-        return [
-            Answer.of(tally, together(question, parts))
-            for question, tally, parts in zip(questions, tallies, sent, strict=True)
-        ]
-
-    def _answering_of(self, broadcast: Broadcast) -> list[Answering]:
-        if self._broadcast is not broadcast:
-            self._broadcast = broadcast
-            self._answering = [
-                Answering(question, self._words, self._seed) for question in broadcast.questions
-            ]
-        return self._answering
+        return Answer.of(tally, together(question, sent))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import AnyQuestion
+from fedhh.simulation.log import LoggedRound
 from fedhh.simulation.roster import RoundRoster
 
 Progress = Callable[[int], None]
@@ -20,23 +20,20 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Broadcast:
-    """Questions to the same clients, who are drawn once to answer all of them.
-
-    A simulator's way: each question is answered as if it were alone, since randomness is addressed
-    by pass, layer and block, and nothing of one answer reaches another.
+    """A question to those who answer it.
 
     Attributes:
-        questions: The questions, of one run each.
-        who: Who answers them.
+        question: The question.
+        who: Who answers it.
     """
 
-    questions: tuple[AnyQuestion, ...]
+    question: AnyQuestion
     who: RoundRoster
 
     @classmethod
     def to_all(cls, question: AnyQuestion) -> Broadcast:
         """Return a question to its whole cohort."""
-        return cls(questions=(question,), who=RoundRoster(cohort=question.cohort))
+        return cls(question=question, who=RoundRoster(cohort=question.cohort))
 
     @property
     def cohort(self) -> Cohort:
@@ -46,13 +43,7 @@ class Broadcast:
     @property
     def tally_size(self) -> int:
         """Numbers that the answers of a block have."""
-        return sum(question.tally_size for question in self.questions)
-
-    @property
-    def unanswered(self) -> list[Answer]:
-        """The answers of nobody."""
-        sizes = (question.tally_size for question in self.questions)
-        return [Answer(aggregate=Aggregate.empty(size)) for size in sizes]
+        return self.question.tally_size
 
 
 class Worker(Protocol):
@@ -69,8 +60,8 @@ class Worker(Protocol):
         broadcast: Any,
         blocks: Iterable[int],
         progress: Progress | None = None,
-    ) -> list[Answer]:
-        """Return the merged answers of some blocks of a cohort, one to each question.
+    ) -> Answer:
+        """Return the merged answers of some blocks of a cohort.
 
         Args:
             broadcast: What is asked: a `Broadcast`, or what else has a cohort and a tally's size.
@@ -83,15 +74,25 @@ class Executor(ABC):
     """Carries questions to workers. Use as a context manager; leaving it frees what it holds."""
 
     @abstractmethod
-    def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
-        """Return the answers of every block of the cohort, each once, one to each question."""
+    def answer(self, broadcast: Any, progress: Progress | None = None) -> Answer:
+        """Return the merged answers of every block of the cohort, each once."""
 
-    def serve(self, walks: Sequence[Any]) -> Iterator[Any] | None:
-        """Return what `fedhh.simulation.engine.together` yields, if a server elsewhere walks."""
-        return None
+    def rounds(
+        self,
+        walk: Any,
+        heard: Callable[[], Sequence[LoggedRound]],
+        progress: Progress | None = None,
+    ) -> Iterator[Any]:
+        """Yield the rounds of a `fedhh.simulation.engine.Walk`, wherever the server walks.
 
-    @abstractmethod
-    def close(self) -> None:
+        Args:
+            walk: The run.
+            heard: Reads the rounds that are logged by now.
+            progress: Called with a number of clients whenever some have been asked.
+        """
+        yield from walk.rounds(self, heard=heard(), progress=progress)
+
+    def close(self) -> None:  # noqa: B027 - not everybody holds something
         """Free what the executor holds; it cannot be used afterwards."""
 
     def __enter__(self) -> Self:
@@ -112,13 +113,5 @@ class InProcessExecutor(Executor):
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def answer(self, broadcast: Any, progress: Progress | None = None) -> list[Answer]:
+    def answer(self, broadcast: Any, progress: Progress | None = None) -> Answer:
         return self._worker.answer(broadcast, range(broadcast.cohort.num_blocks), progress)
-
-    def close(self) -> None:
-        pass
-
-
-def merged(parts: Iterable[list[Answer]]) -> list[Answer]:
-    """Return the answers to each question of several parts of a cohort."""
-    return [reduce(Answer.merge, each) for each in zip(*parts, strict=True)]

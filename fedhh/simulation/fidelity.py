@@ -23,7 +23,7 @@ from fedhh.questions.answer import Answer
 from fedhh.questions.channel import Channel
 from fedhh.questions.question import Aggregate, AnyQuestion
 from fedhh.random import Stream, generator
-from fedhh.simulation.executor import Broadcast
+from fedhh.simulation.executor import Broadcast, Executor, Progress
 from fedhh.simulation.roster import RoundRoster
 from fedhh.validation import InputError, require_at_least, require_choice
 
@@ -116,27 +116,34 @@ class Fidelity:
             tally_size=channel.tally_size,
         )
 
-    def broadcast(self, question: AnyQuestion, who: RoundRoster) -> Broadcast:
-        """Return what clients are asked: for their reports, or for noise-free counts of some."""
-        if not self.samples(question, who.cohort.size):
-            return Broadcast(questions=(question,), who=who)
-        counts = replace(question, counts_only=True)
-        return Broadcast(questions=(counts,), who=who.first(self.drawn_clients))
-
-    def answer(
-        self, question: AnyQuestion, who: RoundRoster, answer: Answer, *, seed: int
+    def asked(
+        self,
+        question: AnyQuestion,
+        who: RoundRoster,
+        executor: Executor,
+        seed: int,
+        progress: Progress | None = None,
     ) -> Answer:
-        """Return the answer to a question, out of that to its `broadcast`.
+        """Return what clients say to a question: their reports' sum, or a tally drawn at once.
 
         Args:
             question: The question.
             who: Who answers it.
-            answer: Of the clients that were asked.
+            executor: The way to them.
             seed: The run's seed.
+            progress: Called with numbers of clients of the round, whether they are drawn or not.
         """
-        if not self.samples(question, who.cohort.size):
+        size, is_sampled = who.cohort.size, self.samples(question, who.cohort.size)
+        broadcast = Broadcast(question=question, who=who)
+        if is_sampled:
+            counts = replace(question, counts_only=True)
+            broadcast = Broadcast(question=counts, who=who.first(self.drawn_clients))
+        if progress is not None:
+            progress = _of_all(question.cohort.size, broadcast.cohort.size, progress)
+        answer = executor.answer(broadcast, progress)
+        if not is_sampled:
             return answer
-        if self._is_scaled(who.cohort.size):
+        if self._is_scaled(size):
             answer = self._scaled(answer, question, who.num_answers)
 
         def rng_of(part: int) -> np.random.Generator:
@@ -189,3 +196,18 @@ class Fidelity:
                 num_clients_with_items=round(with_items * num_clients / drawn.num_clients),
             ),
         )
+
+
+BY_REPORT = Fidelity(name=PER_REPORT)
+
+
+def _of_all(asked: int, drawn: int, progress: Progress) -> Progress:
+    """Return what hears of clients that are asked whenever some of those are that are drawn."""
+    done = 0
+
+    def tell(num_clients: int) -> None:
+        nonlocal done
+        before, done = done, done + num_clients
+        progress(done * asked // drawn - before * asked // drawn)
+
+    return tell

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.protocol import AnyProtocol, RoundSummary
 from fedhh.questions.answer import Answer
 from fedhh.questions.question import Aggregate, AnyQuestion
-from fedhh.simulation.executor import Broadcast, Executor, InProcessExecutor, Progress, merged
+from fedhh.simulation.executor import Broadcast, Executor, InProcessExecutor, Progress
 from fedhh.testing.checks import expect
 from fedhh.words.lexicon import Lexicon
 
@@ -160,7 +160,7 @@ def run_rounds(
     """
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
-        (answer,) = executor.answer(Broadcast.to_all(question))
+        answer = executor.answer(Broadcast.to_all(question))
         before, state = state, protocol.finish_round(state, question, answer.aggregate)
         yield Round(before=before, question=question, aggregate=answer.aggregate, after=state)
         if between is not None:
@@ -174,13 +174,14 @@ class GroupedExecutor(InProcessExecutor):
         super().__init__(worker)
         self._num_groups = num_groups
 
-    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> list[Answer]:
+    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> Answer:
         num_blocks = broadcast.cohort.num_blocks
         groups = min(self._num_groups, num_blocks)
-        return merged(
+        parts = (
             self._worker.answer(broadcast, range(index, num_blocks, groups))
             for index in reversed(range(groups))
         )
+        return reduce(Answer.merge, parts)
 
 
 class Poison:
@@ -196,6 +197,6 @@ class Poison:
 class PoisonedExecutor(InProcessExecutor):
     """Answers in this process, with diagnostics that fail whoever reads them."""
 
-    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> list[Answer]:
-        answers = super().answer(broadcast, progress)
-        return [replace(each, diagnostics=Poison()) for each in answers]  # type: ignore[arg-type]
+    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> Answer:
+        answer = super().answer(broadcast, progress)
+        return replace(answer, diagnostics=Poison())  # type: ignore[arg-type]

@@ -25,11 +25,11 @@ import psutil
 from ray._private import ray_constants
 
 from fedhh.cli.app import app
-from fedhh.simulation.ray import connection
-from fedhh.simulation.ray.connection import check_cluster
+from fedhh.simulation.ray import cluster
+from fedhh.simulation.ray.cluster import check_cluster
 
 pytestmark = pytest.mark.slow(
-    "tests/simulation/test_ray_connection.py::test_what_ray_says_of_a_cluster_is_one_line",
+    "tests/simulation/test_ray_cluster.py::test_what_ray_says_of_a_cluster_is_one_line",
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference",
 )
 
@@ -186,7 +186,7 @@ def test_what_a_cluster_refuses_is_said_in_one_line(machines, tmp_path, monkeypa
 
     cure = "wants its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, or copy ~/.ray/auth_token"
     # Ray tries again for two seconds, not for twenty, which are less than a probe has.
-    assert ray_constants.NUM_REDIS_GET_RETRIES == 20 < connection._PROBE_SECONDS
+    assert ray_constants.NUM_REDIS_GET_RETRIES == 20 < cluster._PROBE_SECONDS
     monkeypatch.setenv("RAY_NUM_REDIS_GET_RETRIES", "2")
     monkeypatch.setenv("RAY_AUTH_TOKEN", token)
     assert cure in refusal()

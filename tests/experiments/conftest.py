@@ -22,28 +22,26 @@ def undrawn() -> Iterator[None]:
 def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
     """Ray's tasks and actors in this process, on copies: what was asked of how many where."""
     pytest.importorskip("ray")
-    from fedhh.simulation.ray import connection, executor, tasks
+    from fedhh.simulation.ray import cluster, executor, tasks
 
     asked = []
 
     def on_ray(function, calls, *, num_workers, address):
         asked.append(("cells", num_workers, address))
-        for number, (job, drawn) in enumerate(calls):
-            value = drawn.value if isinstance(drawn, tasks.Shared) else computed[drawn]
-            yield number, function(*pickle.loads(pickle.dumps((job, value))))
+        for number, call in enumerate(calls):
+            yield number, function(*pickle.loads(pickle.dumps(call)))
 
-    computed = {}
-
-    def begin(value):
-        function, arguments = pickle.loads(pickle.dumps((value.function, value.arguments)))
-        computed[value] = function(*arguments)
+    def computed(function, *arguments):
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        return function(*arguments)
 
     def in_process(worker, *, num_workers, address):
         asked.append(("clients", num_workers, address))
         return InProcessExecutor(pickle.loads(pickle.dumps(worker)))
 
-    monkeypatch.setattr(connection, "check_cluster", lambda address: None)
+    monkeypatch.setattr(cluster, "check_cluster", lambda address: None)
+    monkeypatch.setattr(cluster, "stored", lambda value: value)
     monkeypatch.setattr(tasks, "map_on_ray", on_ray)
-    monkeypatch.setattr(tasks.Computed, "begin", begin)
+    monkeypatch.setattr(tasks, "computed", computed)
     monkeypatch.setattr(executor, "RayExecutor", in_process)
     return asked

@@ -128,7 +128,7 @@ def shares_said(question, population, draws=4):
     counts = np.zeros(question.names.num_extensions)
     for seed in range(1_000, 1_000 + draws):
         executor = InProcessExecutor(ClientWorker(population, seed=seed))
-        (answer,) = executor.answer(Broadcast.to_all(replace(question, counts_only=True)))
+        answer = executor.answer(Broadcast.to_all(replace(question, counts_only=True)))
         counts += answer.aggregate.tally[: len(counts)]
     return counts / draws / question.cohort.size
 

@@ -61,7 +61,7 @@ def test_each_round_has_the_fewest_values_and_no_client_says_a_filler(clients, p
         assert told == pytest.approx(math.log2(size) if has_fillers else 0, abs=1e-9)
         filled += has_fillers
         executor = InProcessExecutor(ClientWorker(clients, seed=9))
-        (answer,) = executor.answer(Broadcast.to_all(replace(question, counts_only=True)))
+        answer = executor.answer(Broadcast.to_all(replace(question, counts_only=True)))
         counts = answer.aggregate.tally
         assert len(counts) == size
         assert counts.sum() == question.cohort.size * question.max_items
@@ -80,7 +80,7 @@ def test_votes_for_fillers_are_those_of_chance(clients):
     fillers = slice(question.names.nothing + 1, None)
     assert question.names.num_candidates < FEWEST - 20
     executor = InProcessExecutor(ClientWorker(clients, seed=5))
-    (answer,) = executor.answer(Broadcast.to_all(question))
+    answer = executor.answer(Broadcast.to_all(question))
     votes, oracle = answer.aggregate.tally[fillers], question.channel.pure
     mean = answer.aggregate.num_reports * oracle.q
     assert abs(votes.mean() - mean) < 6.2 * math.sqrt(mean / len(votes))

@@ -21,9 +21,9 @@ pytest.importorskip("ray")
 
 from ray.exceptions import RayError
 
-from fedhh.simulation.ray import tasks
-from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray
-from fedhh.simulation.ray.watch import MOST_FAILURES
+from fedhh.simulation.ray import cluster, tasks
+from fedhh.simulation.ray.cluster import MOST_FAILURES
+from fedhh.simulation.ray.tasks import computed, map_on_ray
 
 
 class Task:
@@ -50,6 +50,8 @@ def _there(argument: Any) -> Any:
 class Here:
     """Stands in for Ray: the task that was started last is done first."""
 
+    ObjectRef = Task
+
     def __init__(self) -> None:
         self.cores, self.free = 2, 2
         self.options: list[dict[str, Any]] = []
@@ -72,6 +74,12 @@ class Here:
     def get(self, task: Task) -> Any:
         return task.result()
 
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": self.cores}
+
+    def available_resources(self) -> dict[str, float]:
+        return {"CPU": self.free}
+
     def cancel(self, task: Task, *, force: bool) -> None:
         assert force
         self.cancelled.append(task)
@@ -81,10 +89,9 @@ class Here:
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     here = Here()
     watch = types.SimpleNamespace(check=lambda: None, is_there=lambda: True)
-    monkeypatch.setattr(tasks, "ray", here)
-    monkeypatch.setattr(tasks, "all_cores", lambda: here.cores)
-    monkeypatch.setattr(tasks, "free_cores", lambda: here.free)
-    monkeypatch.setattr(tasks, "watch_ray", lambda address: watch)
+    for module in (cluster, tasks):
+        monkeypatch.setattr(module, "ray", here)
+    monkeypatch.setattr(tasks, "RayWatch", lambda address: watch)
     return here
 
 
@@ -127,20 +134,18 @@ def test_arguments_are_taken_when_a_worker_is_free(here: Here, caplog, cores, fr
     assert (short in caplog.text) == (cores == 2 and workers == 3)
 
 
-def test_what_calls_share_is_stored_or_made_once(here: Here, monkeypatch):
-    stored: list[Any] = []
-    monkeypatch.setattr(tasks, "stored", lambda value: stored.append(value) or Carried(value))
+def test_what_calls_share_is_made_once(here: Here):
     made: Counter[str] = Counter()
 
     def make(what: str) -> int:
         made[what] += 1
         return len(what)
 
-    shared, computed = Shared(value=(1, 2)), Computed(function=make, arguments=("four",))
-    calls = [(shared, computed, number) for number in range(3)]
-    results = dict(map_on_ray(lambda pair, four, n: sum(pair) + four + n, calls, num_workers=1))
-    assert results == {0: 7, 1: 8, 2: 9}
-    assert (stored, made) == ([(1, 2)], {"four": 1})
+    shared = computed(make, "four")
+    calls = [(shared, number) for number in range(3)]
+    results = dict(map_on_ray(lambda four, n: four + n, calls, num_workers=1))
+    assert results == {0: 4, 1: 5, 2: 6}
+    assert made == {"four": 1}
 
 
 def test_calls_need_a_core_and_those_left_behind_are_cancelled(here: Here):

@@ -64,7 +64,7 @@ class Listening(InProcessExecutor):
         self.heard = []
 
     def answer(self, broadcast, progress=None):
-        self.heard += broadcast.questions
+        self.heard.append(broadcast.question)
         return super().answer(broadcast, progress)
 
 
@@ -149,52 +149,6 @@ def test_the_plan_says_whom_a_question_asks_whatever_it_says_itself():
     assert told == asked
     assert [question.layer for question in other.heard] == [1, 2, 3, 4, 5, 6]
     assert [question.cohort.start for question in other.heard] == [0, 200, 400, 600, 800, 1000]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GivesUp(LdpTrieHH):
-    error: type[BaseException] = ZeroDivisionError
-
-    def finish_round(self, run, question, aggregate):
-        if question.layer == 2:
-            raise self.error("in layer 2")
-        return super().finish_round(run, question, aggregate)
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])
-def test_a_run_that_fails_ends_alone_and_one_that_is_stopped_asks_nothing_more(error):
-    kinds = (LdpTrieHH(**TRIE), GivesUp(**TRIE, error=error), LdpTrieHH(**TRIE))
-    walks = [engine.Walk(each) for each in kinds]
-    executor = Listening()
-    ended, layers = {}, [0, 0, 0]
-    for number, finished in engine.together(walks, executor):
-        assert number not in ended
-        if isinstance(finished, engine.Round):
-            layers[number] += 1
-            if number == 2 and layers[2] == 3:
-                walks[2].stop(ValueError("seen enough"))
-        else:
-            ended[number] = finished
-    assert layers == [6, 1, 3]
-    assert [type(ended[number]) for number in range(3)] == [type(None), error, ValueError]
-    assert [question.layer for question in executor.heard] == [1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6]
-
-
-def test_what_goes_wrong_with_clients_ends_all_who_asked_them():
-    class Lost(Listening):
-        def answer(self, broadcast, progress=None):
-            if broadcast.questions[0].layer == 2:
-                raise ConnectionError("lost")
-            return super().answer(broadcast, progress)
-
-    other = LdpTrieHH(**{**TRIE, "clients_per_layer": 150})
-    walks = [engine.Walk(each) for each in (LdpTrieHH(**TRIE), LdpTrieHH(**TRIE), other)]
-    ended = [
-        (number, type(finished))
-        for number, finished in engine.together(walks, Lost())
-        if not isinstance(finished, engine.Round)
-    ]
-    assert ended == [(number, ConnectionError) for number in range(3)]
 
 
 @dataclass(frozen=True, kw_only=True)

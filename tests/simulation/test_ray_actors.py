@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +21,7 @@ from tests.asked_clients import answered
 
 ray = pytest.importorskip("ray")
 
-from fedhh.simulation.ray.actors import RayActors  # noqa: E402 - only where ray is there
-from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
+from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402 - only where ray is there
 
 # Ray's workers need not find the tests.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -69,10 +67,9 @@ def test_an_actor_that_dies_in_the_warm_up_is_replaced_and_one_that_fails_goes_o
     tmp_path, reference, shared_ray
 ):
     marker = tmp_path / "died"
-    with closing(RayActors(2, "", warm_up=Fatal(marker))) as actors:
-        executor = RayExecutor(worker(), actors=actors)
-        found = estimates(executor)
-        assert actors.clients == []  # which the executor closed
+    executor = RayExecutor(num_workers=2, warm_up=Fatal(marker))
+    executor.hold(worker())
+    found = estimates(executor)
     assert marker.exists()
     assert np.array_equal(found, reference)
     assert ray.is_initialized()  # it was there before

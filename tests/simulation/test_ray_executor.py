@@ -8,7 +8,6 @@ import threading
 import types
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -38,14 +37,10 @@ ray = pytest.importorskip("ray")
 
 from ray.exceptions import RaySystemError  # noqa: E402 - only where ray is there
 
-from fedhh.simulation.ray import actors as actors_module  # noqa: E402
 from fedhh.simulation.ray import executor as executor_module  # noqa: E402
-from fedhh.simulation.ray import tasks  # noqa: E402
-from fedhh.simulation.ray.actors import Client, RayActors  # noqa: E402
-from fedhh.simulation.ray.connection import free_cores  # noqa: E402
-from fedhh.simulation.ray.executor import RayExecutor  # noqa: E402
-from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray  # noqa: E402
-from fedhh.simulation.ray.watch import RayWatch, failure_of  # noqa: E402
+from fedhh.simulation.ray.cluster import RayWatch, failure_of, stored  # noqa: E402
+from fedhh.simulation.ray.executor import Client, RayExecutor  # noqa: E402
+from fedhh.simulation.ray.tasks import computed, map_on_ray  # noqa: E402
 
 CALLS = "tests/simulation/test_calls_of_an_executor.py"
 TASKS = "tests/simulation/test_calls_of_tasks.py"
@@ -155,19 +150,22 @@ def wait_for_cores() -> None:
 
 
 class TestFewerCoresThanWorkers:
-    @pytest.mark.slow(f"{CALLS}::test_as_many_workers_are_started_as_cores_are_free_and_it_is_said")
+    @pytest.mark.slow(f"{TASKS}::test_arguments_are_taken_when_a_worker_is_free")
     def test_as_many_as_fit_answer_for_all_and_it_is_said(self, monkeypatch, caplog, reference):
         wait_for_cores()
         worker = ClientWorker(small_population(6_000), seed=9)
         executor = RayExecutor(worker, num_workers=RAY_CORES + 1)
         assert len(executor.clients) == RAY_CORES
-        assert "4 workers were asked for, and the Ray cluster has free cores for 3" in caplog.text
-        # They have all cores: others are refused with the cure.
-        while free_cores():
+        assert "4 workers were asked for, and the Ray cluster has 3 cores" in caplog.text
+        while ray.available_resources().get("CPU", 0):
             threading.Event().wait(0.05)
-        monkeypatch.setattr(actors_module, "_CORE_SECONDS", 0.2)
-        with pytest.raises(InputError, match=f"None of the {RAY_CORES} cores .*--workers 0"):
-            RayExecutor(worker, num_workers=1)
+        # They have all cores: others are refused with the cure.
+        monkeypatch.setattr(executor_module, "_ALONE_SECONDS", 0.2)
+        with (
+            RayExecutor(worker, num_workers=1) as others,
+            pytest.raises(RunFailedError, match=r"No worker .* no free core for one: start a node"),
+        ):
+            next(rounds(PROTOCOL, others))
         assert_same(last_state(executor), reference)
 
     @LOST
@@ -196,7 +194,7 @@ class TestFewerCoresThanWorkers:
 
     @pytest.mark.slow(f"{TASKS}::test_arguments_are_taken_when_a_worker_is_free")
     def test_no_more_calls_than_cores_run_at_a_time_and_it_is_said(self, monkeypatch, caplog):
-        monkeypatch.setattr(tasks, "all_cores", lambda: 2)
+        monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 2.0})
         calls = iter([(number,) for number in range(6)])
         results = map_on_ray(square, calls, num_workers=3)
         next(results)
@@ -206,8 +204,7 @@ class TestFewerCoresThanWorkers:
 
     @pytest.mark.slow(f"{TASKS}::test_what_calls_share_is_stored_or_made_once")
     def test_what_calls_share_is_made_once_by_a_task_of_its_own(self, tmp_path):
-        made = Computed(function=noted, arguments=(tmp_path, "fine"))
-        broken = Computed(function=noted, arguments=(tmp_path, "broken"))
+        made, broken = computed(noted, tmp_path, "fine"), computed(noted, tmp_path, "broken")
         calls = [(made,), (broken,), (made,)]
         results = dict(map_on_ray(first_of, calls, num_workers=1))
         assert results[0] == results[2] != os.getpid()
@@ -216,7 +213,7 @@ class TestFewerCoresThanWorkers:
 
     @pytest.mark.slow(f"{TASKS}::test_calls_need_a_core_and_those_left_behind_are_cancelled")
     def test_calls_need_a_core(self, monkeypatch):
-        monkeypatch.setattr(tasks, "all_cores", lambda: 0)
+        monkeypatch.setattr(ray, "cluster_resources", dict)
         with pytest.raises(RunFailedError, match="has no core left: start a node"):
             next(map_on_ray(square, [(1,)], num_workers=1))
 
@@ -257,7 +254,7 @@ class DyingWorker(ClientWorker):
         import os
         from pathlib import Path
 
-        if broadcast.questions[0].layer == 2 and 3 in blocks and not Path(self._marker).exists():
+        if broadcast.question.layer == 2 and 3 in blocks and not Path(self._marker).exists():
             Path(self._marker).touch()
             os._exit(1)
         return super().answer(broadcast, blocks, progress)
@@ -329,7 +326,7 @@ class Straggler(ClientWorker):
         from pathlib import Path
 
         blocks = list(blocks)
-        if broadcast.questions[0].layer == 2 and 1 in blocks:
+        if broadcast.question.layer == 2 and 1 in blocks:
             try:
                 Path(self._marker).touch(exist_ok=False)
                 time.sleep(self._seconds)
@@ -417,7 +414,7 @@ def test_map_on_ray_takes_arguments_only_when_a_worker_is_free():
 
 @pytest.mark.slow(f"{TASKS}::test_what_calls_share_is_stored_or_made_once")
 def test_map_on_ray_passes_a_shared_argument_as_its_value():
-    shared = Shared(value=np.arange(10))
+    shared = stored(np.arange(10))
     results = dict(map_on_ray(total, [(shared, 1), (shared, 2)], num_workers=2))
     assert results == {0: 45, 1: 90}
 
@@ -454,8 +451,7 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
         raise RunFailedError("Ray's raylet is gone.")
 
     worker = ClientWorker(small_population(600), seed=9)
-    with closing(RayActors(1, "")) as actors:
-        executor = RayExecutor(worker, actors=actors)
+    with RayExecutor(worker, num_workers=1) as executor:
         with monkeypatch.context() as patch:
             patch.setattr(ray, "get", fail)
             with pytest.raises(RunFailedError, match="RaySystemError"):
@@ -466,9 +462,9 @@ def test_errors_of_rays_own_end_a_run_and_nothing_is_stored_once_it_is_gone(monk
         with pytest.raises(RunFailedError, match="raylet is gone"):
             next(rounds(PROTOCOL, executor))
         with pytest.raises(RunFailedError):
-            RayExecutor(worker, actors=actors)
+            executor.hold(worker)
         with pytest.raises(RunFailedError):
-            next(map_on_ray(total, [(Shared(value=np.arange(2)), 1)], num_workers=1))
+            next(map_on_ray(total, [(np.arange(2), 1)], num_workers=1))
 
 
 class Stray:

@@ -40,8 +40,8 @@ FILES = ("discoveries.csv", "candidates.parquet", "layers.parquet")
 # tests/simulation/test_ray_watch.py.
 IMPATIENT = (
     "from fedhh.cli.app import main\n"
-    "from fedhh.simulation.ray import connection, watch\n"
-    "watch._PATIENCE_SECONDS = 2.0\n"
+    "from fedhh.simulation.ray import cluster\n"
+    "cluster._PATIENCE_SECONDS = 2.0\n"
     "main()\n"
 )
 NAMES = {"raylet": "raylet at", "gcs_server": "head (gcs_server) at"}

@@ -12,13 +12,13 @@ from fedhh.validation import RunFailedError
 
 pytest.importorskip("ray")
 
-from fedhh.simulation.ray import watch
-from fedhh.simulation.ray.watch import RayWatch
+from fedhh.simulation.ray import cluster
+from fedhh.simulation.ray.cluster import RayWatch
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(watch, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(cluster, "PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -34,7 +34,10 @@ def raylet():
 
 
 def watching(head: socket.socket, raylet: socket.socket, *, is_own: bool) -> RayWatch:
-    return RayWatch(head.getsockname(), raylet.getsockname(), is_own=is_own)
+    watch = RayWatch.__new__(RayWatch)
+    watch._is_own = is_own
+    watch._places = {"head (gcs_server)": head.getsockname(), "raylet": raylet.getsockname()}
+    return watch
 
 
 def failure(watching: RayWatch) -> str:
@@ -91,7 +94,7 @@ def test_a_clusters_head_may_come_back(head, raylet, caplog):
 
 
 def test_a_clusters_head_that_stays_away_ends_the_run(head, raylet, monkeypatch):
-    monkeypatch.setattr(watch, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(cluster, "_PATIENCE_SECONDS", 0.05)
     both = watching(head, raylet, is_own=False)
     head.close()
     assert "start the cluster again" in failure(both)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices, check_ins
 from fedhh.experiments.run.run import simulate
+from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.triehh import TrieHH
 from fedhh.simulation.engine import rounds
-from fedhh.simulation.executor import InProcessExecutor, merged
+from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.fidelity import EXACT_TALLY, PER_REPORT, Fidelity
 from fedhh.simulation.roster import MissedRoundError, Roster, RoundRoster
 from fedhh.testing import LETTERS, small_population
@@ -64,10 +66,11 @@ class Parts(InProcessExecutor):
 
     def answer(self, broadcast, progress=None):
         count = len(self._workers)
-        return merged(
+        parts = (
             worker.answer(broadcast, range(number, broadcast.cohort.num_blocks, count), progress)
             for number, worker in reversed(list(enumerate(self._workers)))
         )
+        return reduce(Answer.merge, parts)
 
 
 def parts(workers: int = 1, *, population=POPULATION) -> Parts:

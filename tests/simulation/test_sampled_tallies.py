@@ -231,7 +231,7 @@ class Recorder(InProcessExecutor):
     """Notes what it is asked."""
 
     def answer(self, broadcast, progress=None):
-        self.asked = broadcast.questions
+        self.asked = broadcast.question
         return super().answer(broadcast, progress)
 
 
@@ -241,8 +241,7 @@ def test_auto_draws_a_tally_at_once_where_that_is_cheaper_and_reports_are_as_eve
         recorder = Recorder(ClientWorker(population, seed=0))
         answer = first_round(population, 0, Fidelity(), protocol, executor=recorder)
         assert answer.diagnostics.is_sampled is at_once
-        (asked,) = recorder.asked
-        assert asked.counts_only is at_once
+        assert recorder.asked.counts_only is at_once
         expected = first_round(population, 0, AT_ONCE if at_once else BY_REPORT, protocol)
         assert np.array_equal(answer.aggregate.tally, expected.aggregate.tally)
 

@@ -10,7 +10,6 @@ import pickle
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,24 +18,24 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks
+from fedhh.protocol import AnyProtocol
 from fedhh.questions.answer import Answer, Attendance
 from fedhh.server.ldp_triehh import LdpTrieHH
-from fedhh.simulation.engine import Round, Walk, together
+from fedhh.simulation.engine import Round, Walk
 from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.log import Log
 from fedhh.simulation.roster import MissedRoundError
 from fedhh.testing import LETTERS, small_population
 from fedhh.testing.checks import first_difference
-from fedhh.validation import InputError, RunFailedError
+from fedhh.validation import RunFailedError
 
 ray = pytest.importorskip("ray")
 
 from ray.exceptions import RayActorError, RayTaskError  # noqa: E402
 
 from fedhh.simulation.ray import executor as executor_module  # noqa: E402
-from fedhh.simulation.ray import server as server_module  # noqa: E402
-from fedhh.simulation.ray.server import Served, Server  # noqa: E402
-from fedhh.simulation.ray.watch import MOST_FAILURES  # noqa: E402
+from fedhh.simulation.ray.cluster import MOST_FAILURES  # noqa: E402
+from fedhh.simulation.ray.executor import RayExecutor, Server  # noqa: E402
 
 # Ray's workers need not find the tests.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -53,7 +52,7 @@ class Asking(InProcessExecutor):
     asked: list[int] = []  # noqa: RUF012 - of all copies
 
     def answer(self, broadcast, progress=None):
-        self.asked.append(broadcast.questions[0].layer)
+        self.asked.append(broadcast.question.layer)
         return super().answer(broadcast, progress)
 
 
@@ -81,10 +80,10 @@ class Here:
         self.started += 1
         server, lost_after = Server(), next(self._lost_after, 1_000)
 
-        def walk(*args: Any) -> Rounds:
-            return Rounds(server.walk(*pickle.loads(pickle.dumps(args))), lost_after)
+        def rounds(*args: Any) -> Rounds:
+            return Rounds(server.rounds(*pickle.loads(pickle.dumps(args))), lost_after)
 
-        calls = {"walk": walk, "asked": server.asked}
+        calls = {"rounds": rounds, "asked": server.asked}
         return types.SimpleNamespace(
             **{name: types.SimpleNamespace(remote=call) for name, call in calls.items()}
         )
@@ -98,43 +97,44 @@ class Here:
         return reference
 
 
-def served(
-    walks: list[Walk[Any]], monkeypatch: pytest.MonkeyPatch, lost_after: Sequence[int] = ()
-) -> tuple[Here, Iterator[Any]]:
-    here = Here(lost_after)
-    monkeypatch.setattr(server_module, "ray", here)
-    monkeypatch.setattr(server_module, "stored", lambda value: value)
-    monkeypatch.setattr(server_module, "start_server", here.start_server)
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Asking, "asked", [])
-    watch: Any = types.SimpleNamespace(check=lambda: None)
-    executor = Asking(ClientWorker(POPULATION, seed=3))
-    return here, Served(here.start_server(), watch, walks).follow(executor)
 
 
-def walk(seen: list[int] | None = None, log: Log | None = None, **options: Any) -> Walk[Any]:
-    protocol = PROTOCOL.settle(num_clients=3_000, seed=3)
-    return Walk(protocol, log=log, progress=None if seen is None else seen.append, **options)
+def served(monkeypatch: pytest.MonkeyPatch, lost_after: Sequence[int] = ()) -> tuple[Here, Any]:
+    """Return an executor whose server is an actor of this process, as its clients are."""
+    here = Here(lost_after)
+    with monkeypatch.context() as patch:
+        patch.setattr(RayExecutor, "__init__", lambda self: None)
+        executor = RayExecutor()
+    monkeypatch.setattr(executor_module, "ray", here)
+    asking = Asking(ClientWorker(POPULATION, seed=3))
+    monkeypatch.setattr(executor_module, "stored", lambda x: asking if x is executor else x)
+    monkeypatch.setattr(executor_module, "start_server", here.start_server)
+    executor.server, executor._watch = here.start_server(), types.SimpleNamespace(check=lambda: 0)
+    return here, executor
+
+
+def walk(protocol: AnyProtocol = PROTOCOL) -> Walk[Any]:
+    return Walk(protocol=protocol.settle(num_clients=3_000, seed=3))
 
 
 @pytest.fixture(scope="module")
 def reference() -> list[Round[Any]]:
-    *made, (_, end) = together([walk()], InProcessExecutor(ClientWorker(POPULATION, seed=3)))
-    assert end is None
-    return [finished for _, finished in made]
+    return list(walk().rounds(InProcessExecutor(ClientWorker(POPULATION, seed=3))))
 
 
-def require_same(made: list[tuple[int, Any]], reference: list[Round[Any]], number: int = 0) -> None:
-    *rounds, end = [finished for each, finished in made if each == number]
-    assert end is None
-    for one, other in zip(rounds, reference, strict=True):
+def require_same(made: list[Round[Any]], reference: list[Round[Any]]) -> None:
+    for one, other in zip(made, reference, strict=True):
         for part in ("question", "aggregate", "diagnostics", "state"):
             assert first_difference(getattr(one, part), getattr(other, part), part) is None
 
 
 def test_a_server_yields_what_this_process_would(monkeypatch, reference):
     seen: list[int] = []
-    here, follow = served([walk(seen)], monkeypatch)
-    require_same(list(follow), reference)
+    here, executor = served(monkeypatch)
+    require_same(list(executor.rounds(walk(), tuple, seen.append)), reference)
     assert sum(seen) == PROTOCOL.plan.most_answers
     assert here.started == 1
 
@@ -145,14 +145,14 @@ def test_one_that_is_lost_goes_on_from_the_log_or_anew_to_the_same_bits(
     tmp_path, monkeypatch, reference, is_logged, lost_after
 ):
     seen: list[int] = []
-    log = Log(tmp_path, run="mine") if is_logged else None
-    here, follow = served([walk(seen, log)], monkeypatch, lost_after)
+    log = Log(tmp_path, run="mine")
+    here, executor = served(monkeypatch, lost_after)
     made = []
-    for number, finished in follow:
-        if log is not None and isinstance(finished, Round):
+    for finished in executor.rounds(walk(), log.read, seen.append):
+        if is_logged:
             answer = Answer(aggregate=finished.aggregate, diagnostics=finished.diagnostics)
             log.write(len(made), finished.question, answer, 0.0)
-        made.append((number, finished))
+        made.append(finished)
     require_same(made, reference)
     assert sum(seen) == PROTOCOL.plan.most_answers
     assert here.started == 1 + len(lost_after)
@@ -162,13 +162,13 @@ def test_one_that_is_lost_goes_on_from_the_log_or_anew_to_the_same_bits(
 
 
 def test_a_server_that_is_lost_without_end_stops_the_run(monkeypatch):
-    _, follow = served([walk()], monkeypatch, [0] * 100)
+    _, executor = served(monkeypatch, [0] * 100)
     with pytest.raises(RunFailedError, match=f"lost {MOST_FAILURES + 1} times.*--resume"):
-        list(follow)
+        list(executor.rounds(walk(), tuple))
 
 
 def test_that_a_client_is_lost_is_no_loss_of_the_server(monkeypatch):
-    here, follow = served([walk()], monkeypatch)
+    here, executor = served(monkeypatch)
     cause = RunFailedError("Ray workers were lost.")
 
     class ClientLostError(RayTaskError, RayActorError):  # type: ignore[misc]
@@ -180,34 +180,8 @@ def test_that_a_client_is_lost_is_no_loss_of_the_server(monkeypatch):
 
     monkeypatch.setattr(here, "get", fail)
     with pytest.raises(RunFailedError, match="Ray workers were lost"):
-        list(follow)
+        list(executor.rounds(walk(), tuple))
     assert here.started == 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refusing(LdpTrieHH):
-    """Refuses its third question."""
-
-    def next_question(self, run):
-        if run.place == 2:
-            raise InputError("Expected nothing.")
-        return super().next_question(run)
-
-
-def test_runs_in_lockstep_end_each_by_itself(monkeypatch, reference):
-    refusing = Refusing(**{name: getattr(PROTOCOL, name) for name in PROTOCOL.__match_args__})
-    walks = [walk(), Walk(refusing.settle(num_clients=3_000, seed=3)), walk()]
-    _, follow = served(walks, monkeypatch, [4])
-    made = []
-    for number, finished in follow:
-        made.append((number, finished))
-        if number == 2 and len(made) > 5:
-            walks[2].stop(ValueError("of who listens"))
-    require_same(made, reference)
-    ends = {number: finished for number, finished in made if not isinstance(finished, Round)}
-    assert str(ends[1]) == "Expected nothing."
-    assert str(ends[2]) == "of who listens"
-    assert [number for number, _ in made].count(1) == 3
 
 
 def test_why_a_round_was_missed_survives_the_way_between_processes():
@@ -243,14 +217,11 @@ class Killer(Callbacks):
 def test_a_run_whose_actors_are_killed_gives_the_same_bits(
     shared_ray, monkeypatch, tmp_path, who, is_logged
 ):
-    made: list[Any] = []
-    real = executor_module.RayActors
-
-    def noted(*args: Any, **kwargs: Any) -> Any:
-        made.append(real(*args, **kwargs))
-        return made[-1]
-
-    monkeypatch.setattr(executor_module, "RayActors", noted)
+    made: list[RayExecutor] = []
+    hold = RayExecutor.hold
+    monkeypatch.setattr(
+        RayExecutor, "hold", lambda self, worker: made.append(self) or hold(self, worker)
+    )
 
     def kill() -> None:
         actors = {"server": [made[0].server], "client": made[0].clients[:1]}

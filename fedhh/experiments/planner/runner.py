@@ -49,11 +49,10 @@ class Runner:
 
     def __enter__(self) -> Runner:
         if self._number != 0:
-            from fedhh.simulation.ray.connection import running_ray
-            from fedhh.simulation.ray.tasks import Shared
+            from fedhh.simulation.ray.cluster import running_ray, stored
 
             self._stack.enter_context(running_ray(self._number, self._execution.ray_address))
-            self._shared = Shared(value=self._population)
+            self._shared = stored(self._population)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -148,8 +148,7 @@ def _kept(
     if not question.num_candidates:
         return np.zeros(0, dtype=np.bool_)
     everybody = RoundRoster(cohort=question.cohort)
-    (answer,) = executor.answer(fidelity.broadcast(question, everybody))
-    aggregate = fidelity.answer(question, everybody, answer, seed=seed).aggregate
+    aggregate = fidelity.asked(question, everybody, executor, seed).aggregate
     votes = question.votes(aggregate).astype(np.float64)
     num_reports = np.full(len(votes), float(aggregate.num_reports))
     oracle = question.channel.pure

@@ -1,4 +1,4 @@
-"""Runs followed round by round: several at a time, whose clients are drawn once for all of them."""
+"""A run followed round by round, and what is measured of it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from fedhh.experiments.run.truth import facts_of
 from fedhh.experiments.study.callbacks import Callbacks, Several
 from fedhh.protocol import AnyProtocol
 from fedhh.questions.answer import Answer
-from fedhh.simulation.engine import Ended, Round, Walk, attempt, together
+from fedhh.simulation.engine import Round, Walk
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.fidelity import Fidelity
+from fedhh.simulation.log import LoggedRound
 from fedhh.simulation.roster import MissedRoundError, Roster
 
 _log = logging.getLogger(__name__)
@@ -65,11 +66,11 @@ class FollowedRun:
         self._protocol, self._population, self._seed = protocol, population, seed
         self._fidelity, self._devices, self._settings = fidelity, devices, settings
         self._delta, self._alpha, self._notes = delta, alpha, notes
-        self._log, heard = None, []
+        self._log = None
         if log_in is not None:
             clients = (fidelity, devices, adversary)
             self._log = run_log(log_in, protocol, population, seed=seed, clients=clients)
-            heard = self._log.read()
+        heard = self._logged()
         self._spent = heard[-1].seconds if heard else 0.0
         left = TimeLeft()
         self._listener = Several([left, *callbacks])
@@ -103,17 +104,30 @@ class FollowedRun:
             rows=self._rows,
         )
         self._state = protocol.initialize()
-        self.walk: Walk[Any] = Walk(
-            protocol,
-            roster=roster,
-            fidelity=fidelity,
-            fakes=self._fakes.answer,
-            heard=heard,
-            log=self._log,
-            progress=self._listener.advance,
+        self._walk: Walk[Any] = Walk(
+            protocol=protocol, roster=roster, fidelity=fidelity, fakes=self._fakes.answer
         )
 
-    def observe(self, finished: Round[Any]) -> None:
+    def finish(self, executor: Executor) -> RunResult:
+        """Ask the clients, and return what the run found.
+
+        Args:
+            executor: The way to the clients.
+        """
+        missed = False
+        try:
+            for finished in executor.rounds(self._walk, self._logged, self._listener.advance):
+                self._observe(finished)
+        except MissedRoundError as error:
+            missed, self._hours.missed = True, error.attendance
+            _log.warning("%s: nothing more is asked", error)
+            self._listener.note(f"{error}: nothing more is asked")
+        return self._result(executor, missed=missed)
+
+    def _logged(self) -> Sequence[LoggedRound]:
+        return () if self._log is None else self._log.read()
+
+    def _observe(self, finished: Round[Any]) -> None:
         """Note a round; one that was asked now is logged."""
         plan, place = self._protocol.plan, (finished.question.pass_index, finished.question.layer)
         observed = self._observer.observe(finished)
@@ -140,26 +154,14 @@ class FollowedRun:
             seconds = self._spent + time.perf_counter() - self._started
             self._log.write(len(self._rows) - 1, finished.question, answer, seconds)
 
-    def result(self, executor: Executor, ended: Ended) -> RunResult:
-        """Return what the run found, measured against the truth.
-
-        Args:
-            executor: The way to the clients.
-            ended: What ended the run: None, or what went wrong, which is raised, unless a round
-                missed its answers.
-        """
-        if isinstance(ended, MissedRoundError):
-            self._hours.missed = ended.attendance
-            _log.warning("%s: nothing more is asked", ended)
-            self._listener.note(f"{ended}: nothing more is asked")
-        elif ended is not None:
-            raise ended
+    def _result(self, executor: Executor, *, missed: bool) -> RunResult:
+        """Return what the run found; ``missed``: a round had too few answers."""
         asked = time.perf_counter()
         protocol, population, seed = self._protocol, self._population, self._seed
         state, rows, settings = self._state, self._rows, self._settings
         observer, fidelity, fakes = self._observer, self._fidelity, self._fakes
         truth = observer.truth
-        found = protocol.discoveries(state if ended is None else protocol.stopped(state))
+        found = protocol.discoveries(protocol.stopped(state) if missed else state)
         table = discoveries_table(
             found,
             truth,
@@ -219,18 +221,3 @@ class FollowedRun:
                 "before_resume": self._spent,
             },
         )
-
-
-def follow(runs: Sequence[FollowedRun], executor: Executor) -> list[RunResult | BaseException]:
-    """Return the results of runs over the same clients, in lockstep; or what went wrong in each."""
-    results: dict[int, RunResult | BaseException] = {}
-    walks = [run.walk for run in runs]
-    for number, finished in executor.serve(walks) or together(walks, executor):
-        run = runs[number]
-        if isinstance(finished, Round):
-            outcome = attempt(partial(run.observe, finished))
-            if outcome is not None:
-                run.walk.stop(outcome)
-        else:
-            results[number] = attempt(partial(run.result, executor, finished))
-    return [results[number] for number in range(len(runs))]

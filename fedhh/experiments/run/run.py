@@ -25,7 +25,7 @@ from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.arguments import require_population, require_protocol
 from fedhh.experiments.run.calendar import check_devices
 from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
-from fedhh.experiments.run.follow import FollowedRun, follow
+from fedhh.experiments.run.follow import FollowedRun
 from fedhh.experiments.run.privacy import (
     DEFAULT_ALPHA,
     DEFAULT_DELTA,
@@ -96,7 +96,7 @@ def simulate(
     check_devices(devices, protocol.plan)
     worker = ClientWorker(population, seed=seed)
     with open_workers(worker, workers, ray_address) as executor:
-        run = FollowedRun(
+        return FollowedRun(
             protocol,
             population,
             seed=seed,
@@ -108,8 +108,7 @@ def simulate(
             alpha=alpha,
             callbacks=callbacks,
             log_in=log_in,
-        )
-        return _only(follow([run], executor))
+        ).finish(executor)
 
 
 def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
@@ -148,44 +147,23 @@ def run_config(
         opened: AbstractContextManager[Executor] = open_executor(config, population, workers)
     else:
         opened = nullcontext(executor)
-    with opened as clients:
-        folder = None if log_in is None else log_in(config)
-        run = begin(config, protocol, population, callbacks=callbacks, log_in=folder)
-        return config, _only(follow([run], clients))
-
-
-def begin(
-    config: Config,
-    protocol: AnyProtocol,
-    population: Population,
-    *,
-    callbacks: Sequence[Callbacks] = (),
-    log_in: Path | None = None,
-) -> FollowedRun:
-    """Return the run of a settled configuration, which asks nobody before it is followed."""
     notes = ((is_from_data(config), NOT_PRIVATE), (is_closed(config), CLOSED_DOMAIN))
-    return FollowedRun(
-        protocol,
-        population,
-        seed=config.seed,
-        fidelity=fidelity_of(config),
-        devices=devices_of(config),
-        adversary=adversary_of(config),
-        settings=MetricSettings(**config.metrics.model_dump()),
-        delta=config.privacy.delta,
-        alpha=config.privacy.alpha,
-        callbacks=callbacks,
-        log_in=log_in,
-        notes=tuple(note for holds, note in notes if holds),
-    )
-
-
-def _only(results: Sequence[RunResult | BaseException]) -> RunResult:
-    """Return the result of a run that was followed alone, or raise what went wrong."""
-    (result,) = results
-    if isinstance(result, BaseException):
-        raise result
-    return result
+    with opened as clients:
+        result = FollowedRun(
+            protocol,
+            population,
+            seed=config.seed,
+            fidelity=fidelity_of(config),
+            devices=devices_of(config),
+            adversary=adversary_of(config),
+            settings=MetricSettings(**config.metrics.model_dump()),
+            delta=config.privacy.delta,
+            alpha=config.privacy.alpha,
+            callbacks=callbacks,
+            log_in=None if log_in is None else log_in(config),
+            notes=tuple(note for holds, note in notes if holds),
+        ).finish(clients)
+    return config, result
 
 
 def rounds(

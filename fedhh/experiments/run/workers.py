@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,7 +27,7 @@ from fedhh.simulation.executor import Executor, InProcessExecutor, Worker
 from fedhh.simulation.fidelity import PER_REPORT
 
 if TYPE_CHECKING:
-    from fedhh.simulation.ray.actors import RayActors
+    from fedhh.simulation.ray.executor import RayExecutor
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def certain_workers(execution: ExecutionConfig) -> Workers | None:
     return None
 
 
-def start_in_background(execution: ExecutionConfig) -> AbstractContextManager[RayActors | None]:
+def start_in_background(execution: ExecutionConfig) -> AbstractContextManager[RayExecutor | None]:
     """Return workers that get ready from now on, where it is certain that Ray is asked.
 
     It is for who still has to make the population; None elsewhere.
@@ -93,9 +93,9 @@ def start_in_background(execution: ExecutionConfig) -> AbstractContextManager[Ra
     workers = certain_workers(execution)
     if workers is None or workers.number == 0:
         return nullcontext()
-    from fedhh.simulation.ray.actors import RayActors
+    from fedhh.simulation.ray.executor import RayExecutor
 
-    return closing(RayActors(workers.number, execution.ray_address, warm_up=warm_up))
+    return RayExecutor(num_workers=workers.number, address=execution.ray_address, warm_up=warm_up)
 
 
 def choose_workers(
@@ -131,7 +131,7 @@ def _cores() -> int:
 
 
 def open_executor(
-    config: Config, population: Population, workers: Workers, ahead: RayActors | None = None
+    config: Config, population: Population, workers: Workers, ahead: RayExecutor | None = None
 ) -> Executor:
     """Return the way to a population's clients, see `choose_workers`; close it after use.
 
@@ -140,9 +140,8 @@ def open_executor(
     _log.info("clients are asked %s", workers.why)
     worker = ClientWorker(population, seed=config.seed)
     if ahead is not None:
-        from fedhh.simulation.ray.executor import RayExecutor
-
-        return RayExecutor(worker, actors=ahead)
+        ahead.hold(worker)
+        return ahead
     return open_workers(worker, workers.number, config.execution.ray_address)
 
 
@@ -158,6 +157,6 @@ def open_workers(worker: Worker, workers: int | None, ray_address: str) -> Execu
 def check_cluster(workers: int | Literal["auto"], ray_address: str) -> None:
     """Raise InputError if Ray is to be joined at an address, and cannot be."""
     if workers != 0 and ray_address:
-        from fedhh.simulation.ray import connection
+        from fedhh.simulation.ray import cluster
 
-        connection.check_cluster(ray_address)
+        cluster.check_cluster(ray_address)

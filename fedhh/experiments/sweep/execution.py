@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fedhh.clients.clients import Clients
@@ -19,7 +18,6 @@ from fedhh.experiments.study.callbacks import Callbacks, Work
 from fedhh.experiments.sweep import directory as results
 from fedhh.experiments.sweep.directory import DONE, FAILED, AnyCell, Record
 from fedhh.plugins import without_exit
-from fedhh.simulation.engine import attempt
 from fedhh.system.machine import memory_bytes
 from fedhh.validation import InputError, printable
 
@@ -125,31 +123,18 @@ def draw(make: Callable[[], Population]) -> Drawn:
 def recorded(drawn: Drawn, run: Callable[[Population], RunResult], *, delta: float) -> Record:
     """Return the record of one run over a population; what goes wrong is part of it."""
     started = time.perf_counter()
-    outcome: RunResult | BaseException | None = None
-    if drawn.population is not None:
-        outcome = attempt(partial(run, drawn.population))
-    return record_of(drawn, outcome, time.perf_counter() - started, delta=delta)
-
-
-def record_of(
-    drawn: Drawn, outcome: RunResult | BaseException | None, seconds: float, *, delta: float
-) -> Record:
-    """Return the record of a run that took some time, by its result or what went wrong in it.
-
-    ``outcome`` is None where there is no population.
-    """
     result: dict[str, Any] = {}
     timings: dict[str, float] = {}
     error = drawn.error
     try:
         with without_exit():
-            if isinstance(outcome, BaseException):
-                raise outcome
-            if outcome is not None:
+            if drawn.population is not None:
+                outcome = run(drawn.population)
                 result = flat_result(outcome, delta=delta)
                 timings = dict(outcome.timings)
     except Exception as problem:  # A cell's fault must not end the sweep.
         error = _one_line(problem)
+    seconds = time.perf_counter() - started
     return {
         "status": FAILED if error else DONE,
         "error": error,
@@ -194,28 +179,26 @@ def side_by_side(
         workers: How many at a time; None for one on each core of the cluster that is free.
         ray_address: See `fedhh.experiments.sweep.sweep.sweep`.
     """
-    from fedhh.simulation.ray.tasks import Computed, Shared, map_on_ray
+    from fedhh.simulation.ray.cluster import stored
+    from fedhh.simulation.ray.tasks import computed, map_on_ray
 
     groups: dict[Any, list[CellT]] = {}
     for cell in cells:
         groups.setdefault(population(cell), []).append(cell)
     begun: list[CellT] = []
 
-    def next_group() -> tuple[list[CellT], Computed | None]:
+    def next_group() -> tuple[list[CellT], Any]:
         """Return the cells of the next population, which begins to be drawn if that is apart."""
         if not groups:
             return [], None
         group = groups.pop(max(groups, key=lambda key: max(map(cost, groups[key]))))
-        if (call := draw_apart(group[0])) is None:
-            return group, None
-        apart = Computed(function=call[0], arguments=call[1])
-        apart.begin()
-        return group, apart
+        call = draw_apart(group[0])
+        return group, None if call is None else computed(call[0], *call[1])
 
     def calls() -> Iterator[tuple[Any, ...]]:
         group, drawn_apart = next_group()
         while group:
-            drawn = drawn_apart or Shared(value=draw(group[0]))
+            drawn = stored(draw(group[0])) if drawn_apart is None else drawn_apart
             following, drawn_apart = next_group()
             while group:
                 begun.append(group.pop(group.index(max(group, key=cost))))

@@ -41,7 +41,6 @@ from fedhh.experiments.sweep.execution import (
     unit_of,
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
-from fedhh.experiments.sweep.together import run_together, sharing_clients
 from fedhh.settings import AUTO
 from fedhh.system.locks import owned
 from fedhh.validation import InputError, require_at_least, require_between
@@ -259,14 +258,9 @@ def run_cell(config: Config, drawn: Drawn) -> Record:
 def _in_turn(
     cells: Sequence[Cell], store: PopulationStore, listener: Callbacks, execution: ExecutionConfig
 ) -> Iterator[tuple[Cell, Record]]:
-    for group in sharing_clients(cells, lambda cell: store.get(cell.config)):
-        for cell in group:
-            listener.begin(unit_of(cell))
-        drawn = store.get(group[0].config)
-        if len(group) == 1:
-            yield group[0], run_cell(_executed(group[0].config, execution), drawn)
-        else:
-            yield from zip(group, run_together(group, drawn, execution), strict=True)
+    for cell in cells:
+        listener.begin(unit_of(cell))
+        yield cell, run_cell(_executed(cell.config, execution), store.get(cell.config))
 
 
 def _thousandths(costs: Costs) -> int:

@@ -126,7 +126,7 @@ class DeviceWorker:
         question: DayQuestion,
         blocks: Iterable[int],
         progress: Progress | None = None,
-    ) -> list[Answer]:
+    ) -> Answer:
         """Return what the devices of some blocks send on a `DayQuestion`'s day.
 
         See `fedhh.simulation.executor.Worker`.
@@ -168,7 +168,7 @@ class DeviceWorker:
             devices += size
             if progress is not None:
                 progress(size)
-        answer = Answer(
+        return Answer(
             aggregate=Aggregate(
                 tally=tally,
                 num_reports=reports,
@@ -179,7 +179,6 @@ class DeviceWorker:
                 counts=counts, waiting=waiting, dropped=dropped, sent=tuple(sent_by_block)
             ),
         )
-        return [answer]
 
     def _state(self, question: DayQuestion, block: int, size: int) -> DeviceBlock:
         place = question.use_case_index, block

@@ -188,7 +188,7 @@ class Run:
         use_case = self._use_cases[index]
         started = time.perf_counter()
         question = self._question(use_case, index, day)
-        (answer,) = self._executor.answer(question, self._listener.advance)
+        answer = self._executor.answer(question, self._listener.advance)
         answered = time.perf_counter()
         diagnostics = answer.diagnostics
         assert isinstance(diagnostics, DayDiagnostics)

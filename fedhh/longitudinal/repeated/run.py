@@ -319,9 +319,10 @@ def _run_jobs(
         for place, job in jobs.items():
             yield place, run_job(job, period)
         return
-    from fedhh.simulation.ray.tasks import Shared, map_on_ray
+    from fedhh.simulation.ray.cluster import stored
+    from fedhh.simulation.ray.tasks import map_on_ray
 
-    shared = Shared(value=period)
+    shared = stored(period)
     calls = [(job, shared) for job in jobs.values()]
     places = list(jobs)
     for call, record in map_on_ray(
@@ -369,6 +370,6 @@ def _workers(plan: RepeatedPlan, periods: int) -> Workers:
 def _ray(workers: Workers, execution: ExecutionConfig) -> AbstractContextManager[None]:
     if workers.number == 0:
         return nullcontext()
-    from fedhh.simulation.ray.connection import running_ray
+    from fedhh.simulation.ray.cluster import running_ray
 
     return running_ray(workers.number, execution.ray_address)

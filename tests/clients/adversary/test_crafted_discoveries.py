@@ -57,8 +57,8 @@ class WithFakes(InProcessExecutor):
         self._way = way
 
     def answer(self, broadcast, progress=None):
-        (honest,) = super().answer(broadcast, progress)
-        (question,) = broadcast.questions
+        honest = super().answer(broadcast, progress)
+        question = broadcast.question
         crafter = Fakes(question, [TARGET])
         tally = np.zeros(question.tally_size, dtype=np.int64)
         rng = np.random.default_rng([question.pass_index, question.layer])

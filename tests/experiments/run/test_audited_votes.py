@@ -72,7 +72,7 @@ def test_the_votes_are_a_workers(monkeypatch):
     answer = ClientWorker.answer
 
     def watched(self, broadcast, blocks):
-        asked.append((type(broadcast.questions[0].channel).__name__, blocks))
+        asked.append((type(broadcast.question.channel).__name__, blocks))
         return answer(self, broadcast, blocks)
 
     monkeypatch.setattr(ClientWorker, "answer", watched)

@@ -27,7 +27,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.server.triehh import TrieHH
-from fedhh.simulation.executor import Executor, InProcessExecutor, merged
+from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.simulation.fidelity import PER_REPORT, Fidelity
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
@@ -69,13 +69,10 @@ class Stub(Executor):
         self.questions: list[AnyQuestion] = []
 
     def answer(self, broadcast, progress=None):
-        (question,) = broadcast.questions
+        question = broadcast.question
         self.questions.append(question)
         tally = np.resize(self._votes, question.tally_size)
-        return [Answer(aggregate=Aggregate(tally=tally, num_reports=REPORTS, num_clients=100))]
-
-    def close(self) -> None:
-        """Nothing is open."""
+        return Answer(aggregate=Aggregate(tally=tally, num_reports=REPORTS, num_clients=100))
 
 
 def ceiling_of(
@@ -147,15 +144,13 @@ def test_it_is_the_same_whoever_answers():
 
     class Two(Executor):
         def answer(self, broadcast, progress=None):
-            return merged(
+            last, first = (
                 ClientWorker(population, seed=3).answer(
                     broadcast, range(first, broadcast.cohort.num_blocks, 2)
                 )
                 for first in (1, 0)
             )
-
-        def close(self) -> None:
-            """Nothing is open."""
+            return last.merge(first)
 
     one = ceiling_of(
         protocol, population, InProcessExecutor(ClientWorker(population, seed=3)), seed=3

@@ -64,11 +64,11 @@ def test_ray_starts_in_the_background_where_it_is_certainly_needed(monkeypatch, 
     pytest.importorskip("ray")
     started = []
 
-    def ahead(number, address, *, warm_up):
-        started.append((number, address))
+    def ahead(*, num_workers, address, warm_up):
+        started.append((num_workers, address))
         return nullcontext()
 
-    monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", ahead)
+    monkeypatch.setattr("fedhh.simulation.ray.executor.RayExecutor", ahead)
     start_in_background(execution)
     assert started == [(number, execution.ray_address)]
 
@@ -76,7 +76,7 @@ def test_ray_starts_in_the_background_where_it_is_certainly_needed(monkeypatch, 
 @pytest.mark.parametrize("execution", [AUTO, ExecutionConfig(workers=0)])
 def test_no_ray_starts_in_the_background_that_may_not_be_needed(monkeypatch, execution):
     pytest.importorskip("ray")
-    monkeypatch.setattr("fedhh.simulation.ray.actors.RayActors", None)
+    monkeypatch.setattr("fedhh.simulation.ray.executor.RayExecutor", None)
     with start_in_background(execution) as ahead:
         assert ahead is None
 

@@ -64,7 +64,7 @@ def test_a_population_that_needs_a_file_is_drawn_where_the_file_is(tmp_path, mon
     from fedhh.simulation.ray import tasks
 
     begun = []
-    monkeypatch.setattr(tasks.Computed, "begin", begun.append)
+    monkeypatch.setattr(tasks, "computed", begun.append)
     (tmp_path / "known.txt").write_text("lol\n")
     population = {"source": "chat", "clients": 600, "known": str(tmp_path / "known.txt")}
     protocol = {**TABLE["protocol"], "clients_per_layer": 100}

@@ -190,9 +190,9 @@ def test_what_crosses_to_the_server_names_no_device():
 
     class Listening(InProcessExecutor):
         def answer(self, broadcast, progress=None):
-            answers = super().answer(broadcast, progress)
-            seen.extend(each.aggregate for each in answers)
-            return answers
+            answer = super().answer(broadcast, progress)
+            seen.append(answer.aggregate)
+            return answer
 
     worker = DeviceWorker(build_model(config, (emoji,)), seed=0)
     added = []

@@ -18,8 +18,8 @@ from fedhh.validation import InputError, RunFailedError
 
 ray = pytest.importorskip("ray")
 
-from fedhh.simulation.ray import connection  # noqa: E402 - only where ray is there
-from fedhh.simulation.ray.connection import check_cluster, start_ray, stop_ray  # noqa: E402
+from fedhh.simulation.ray import cluster  # noqa: E402 - only where ray is there
+from fedhh.simulation.ray.cluster import check_cluster, start_ray, stop_ray  # noqa: E402
 
 
 def refusal(address: str, join: Callable[[str], None] = lambda at: start_ray(1, at)) -> str:
@@ -43,7 +43,7 @@ def refusal(address: str, join: Callable[[str], None] = lambda at: start_ray(1, 
     ],
 )
 def test_an_address_must_be_one_of_a_head(address: str, message: str, monkeypatch):
-    monkeypatch.setattr(connection.subprocess, "run", None)  # refused before Ray is asked
+    monkeypatch.setattr(cluster.subprocess, "run", None)  # refused before Ray is asked
     assert message in refusal(address)
 
 
@@ -81,7 +81,7 @@ class Listener:
 
 @pytest.mark.slow("::test_what_ray_says_of_a_cluster_is_one_line")
 def test_a_port_that_listens_but_is_no_ray_is_named(capfd, monkeypatch):
-    monkeypatch.setattr(connection, "_PROBE_SECONDS", 4.0)
+    monkeypatch.setattr(cluster, "_PROBE_SECONDS", 4.0)
     # A silent one, a web server, and one that greets as gRPC does and says no more.
     says = (b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", b"\0\0\0\4\0\0\0\0\0")
     listeners = [Listener(each) for each in says]
@@ -155,7 +155,7 @@ def test_a_ray_that_ends_leaves_no_mode_of_authentication(monkeypatch, mode):
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     if mode is not None:
         monkeypatch.setenv("RAY_AUTH_MODE", mode)
-    monkeypatch.setattr(connection, "_mode_before", {})
+    monkeypatch.setattr(cluster, "_mode_before", {})
     monkeypatch.setattr(ray, "init", lambda **_: os.environ.update(RAY_AUTH_MODE="token"))
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     start_ray(1, "")
