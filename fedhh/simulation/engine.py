@@ -137,7 +137,7 @@ class Walk(Generic[State]):
             return executor.answer(Broadcast.to_all(question), progress)
         planned = self.protocol.plan.planned(question.pass_index, question.layer)
         who = self.roster.round(planned)
-        answer = self.fidelity.asked(question, who, executor, self.roster.seed, progress)
+        answer = self.fidelity.asked(question, who, executor, self.roster.order.seed, progress)
         if who.attendance is not None:
             diagnostics = replace(answer.diagnostics, attendance=who.attendance)
             answer = replace(answer, diagnostics=diagnostics)

@@ -171,31 +171,19 @@ class RoundRoster:
         return replace(self, cohort=replace(self.cohort, size=size))
 
 
+@dataclass(frozen=True)
 class Roster:
-    """Says of each round of a run who answers."""
+    """Says of each round of a run who answers, by what is known of its clients before it begins.
 
-    def __init__(
-        self,
-        order: ClientOrder,
-        *,
-        devices: Devices | None = None,
-        fakes: tuple[int, ...] = (),
-    ) -> None:
-        """Take what a run knows of its clients before it begins.
+    Attributes:
+        order: The honest clients, in the order in which they are asked.
+        devices: When their devices are there; None if all always answer.
+        fakes: Fake clients by group.
+    """
 
-        Args:
-            order: The honest clients, in the order in which they are asked.
-            devices: When their devices are there; None if all always answer.
-            fakes: Fake clients by group.
-        """
-        self._order, self._devices, self._groups = order, devices, fakes
-        self._positions: FakePositions | None = None
-        self._redraw: int | None = None
-
-    @property
-    def seed(self) -> int:
-        """The run's seed."""
-        return self._order.seed
+    order: ClientOrder
+    devices: Devices | None = None
+    fakes: tuple[int, ...] = ()
 
     def round(self, planned: PlannedRound) -> RoundRoster:
         """Return who answers in a planned round; its pass and layer address what is drawn.
@@ -204,57 +192,45 @@ class Roster:
             MissedRoundError: Fewer answer than the round accepts.
         """
         honest, fakes = self._split(planned.cohort)
-        if self._devices is None or not honest.size:
+        if self.devices is None or not honest.size:
             return RoundRoster(cohort=honest, fakes=fakes)
-        attendance, share = self._attendance(self._devices, honest, planned)
+        attendance, share = self._attendance(self.devices, honest, planned)
         if attendance.is_missed:
             raise MissedRoundError(attendance)
         return RoundRoster(
-            cohort=honest,
-            fakes=fakes,
-            devices=self._devices,
-            attendance=attendance,
-            share=share,
+            cohort=honest, fakes=fakes, devices=self.devices, attendance=attendance, share=share
         )
 
     def share_served(self, rounds: Iterable[PlannedRound]) -> float:
         """Return the share of honest clients that answered in at least one of some rounds."""
-        served = np.zeros(self._order.num_clients, dtype=np.bool_)
+        served = np.zeros(self.order.num_clients, dtype=np.bool_)
         for planned in rounds:
             who = self.round(planned)
             for block in range(who.cohort.num_blocks):
-                served[who.clients(self._order, block)] = True
+                served[who.clients(self.order, block)] = True
         return float(served.mean())
 
     def _split(self, cohort: Cohort) -> tuple[Cohort, tuple[int, ...]]:
         """Return the honest clients of a cohort as one of their own, and its fakes by group."""
-        if not self._groups:
+        if not self.fakes:
             return cohort, ()
-        positions = self._positions_of(cohort)
+        order = self.order
+        positions = _fake_positions(self.fakes, order.num_clients, order.seed, cohort.redraw)
         start, stop = cohort.start, cohort.start + cohort.size
         before, behind = positions.before(start), positions.before(stop)
         honest = replace(cohort, start=start - before, size=cohort.size - behind + before)
-        return honest, tuple(positions.numbers(start, stop, len(self._groups)).tolist())
-
-    def _positions_of(self, cohort: Cohort) -> FakePositions:
-        """Return where fakes stand in a cohort's order of clients."""
-        if self._positions is None or self._redraw != cohort.redraw:
-            path = (_POSITIONS, 0 if cohort.redraw is None else 1 + cohort.redraw)
-            rng = generator(self.seed, Stream.ADVERSARY, *path)
-            self._positions = FakePositions.draw(self._groups, self._order.num_clients, rng=rng)
-            self._redraw = cohort.redraw
-        return self._positions
+        return honest, tuple(positions.numbers(start, stop, len(self.fakes)).tolist())
 
     def _attendance(
         self, devices: Devices, cohort: Cohort, planned: PlannedRound
     ) -> tuple[Attendance, float]:
         """Return how many of a cohort's devices answer, and the curve where the round closes."""
-        pass_index, layer = planned.pass_index, planned.layer
+        place = planned.pass_index, planned.layer
 
         def drawn() -> Iterator[CheckIns]:
             for block in range(cohort.num_blocks):
-                clients = self._order.clients(cohort, block)
-                yield check_ins(devices, pass_index, layer, clients, block, seed=self.seed)
+                clients = self.order.clients(cohort, block)
+                yield check_ins(devices, *place, clients, block, seed=self.order.seed)
 
         closing = devices.closing_hours
         share, end = devices.share_by(closing), closing
@@ -264,8 +240,8 @@ class Roster:
             share, end = _waiting(devices, drawn(), share, fewest - answers)
             eligible, dropped, answers = _counted(drawn(), share)
         attendance = Attendance(
-            pass_index=pass_index,
-            layer=layer,
+            pass_index=planned.pass_index,
+            layer=planned.layer,
             asked=cohort.size,
             eligible=eligible,
             dropped=dropped,
@@ -275,6 +251,16 @@ class Roster:
             waited_hours=end - closing,
         )
         return attendance, share
+
+
+@lru_cache(maxsize=1)
+def _fake_positions(
+    fakes: tuple[int, ...], num_honest: int, seed: int, redraw: int | None
+) -> FakePositions:
+    """Return where groups of fakes stand in an order of clients."""
+    path = (_POSITIONS, 0 if redraw is None else 1 + redraw)
+    rng = generator(seed, Stream.ADVERSARY, *path)
+    return FakePositions.draw(fakes, num_honest, rng=rng)
 
 
 def _counted(drawn: Iterable[CheckIns], share: float) -> tuple[int, int, int]:

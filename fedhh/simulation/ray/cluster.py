@@ -59,12 +59,18 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def running_ray(num_workers: int | None, address: str) -> Iterator[None]:
-    """Keep one Ray for all that needs one meanwhile: that which is there, or see `start_ray`."""
+    """Keep one Ray for all that needs one meanwhile: that which is there, or see `start_ray`.
+
+    Raises:
+        InputError: A node of the cluster has another fedhh.
+    """
     if ray.is_initialized():
         yield
         return
     start_ray(num_workers, address)
     try:
+        if address:
+            require_same_fedhh(set())
         yield
     finally:
         stop_ray()
@@ -76,8 +82,7 @@ def start_ray(num_workers: int | None, address: str) -> None:
     Of a local Ray without a number of workers, the cores are this machine's.
 
     Raises:
-        InputError: The cluster cannot be joined, see `check_cluster`, or a node of it has another
-            fedhh.
+        InputError: The cluster cannot be joined, see `check_cluster`.
         RunFailedError: A local Ray cannot be started.
     """
     before_leaving(_kill_children)
@@ -102,12 +107,6 @@ def start_ray(num_workers: int | None, address: str) -> None:
         # Ray takes it for itself; only the main thread may take it back.
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
-    if address:
-        try:
-            require_same_fedhh(set())
-        except BaseException:
-            stop_ray()
-            raise
 
 
 def stop_ray() -> None:

@@ -177,17 +177,21 @@ class RayExecutor(Executor):
         self._ray = ExitStack()
         self._ray.enter_context(running_ray(num_workers, address))
         self._watch = RayWatch(address)
+        self._pace: float | None = None
+        self._free: list[int] = []
+        self._coming: dict[Any, int] = {}
         self.clients: list[Any] = []
         try:
             self.server = start_server()
             self.clients += [start_client() for _ in range(workers_at_a_time(num_workers))]
             self._nodes = {node["NodeID"] for node in ray.nodes()}
-            self._begin(warm_up)
             if worker is not None:
                 self.hold(worker)
         except BaseException:
             self.close()
             raise
+        for client in self.clients:
+            client.ready.remote(warm_up)
 
     def hold(self, worker: Worker) -> None:
         """Give every actor a copy of a worker."""
@@ -198,16 +202,6 @@ class RayExecutor(Executor):
         # A copy asks the same actors, and stops none.
         return {**self.__dict__, "_ray": None, "_free": [], "_coming": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._begin()
-
-    def _begin(self, warm_up: Callable[[], None] | None = None) -> None:
-        """Ask all actors whether they are there."""
-        self._pace: float | None = None
-        self._free: list[int] = []
-        self._coming = {each.ready.remote(warm_up): seat for seat, each in enumerate(self.clients)}
-
     def answer(self, broadcast: Any, progress: Progress | None = None) -> Answer:
         """Return the merged answers of every block of the cohort, each once.
 
@@ -215,6 +209,8 @@ class RayExecutor(Executor):
             RunFailedError: Ray is gone, no core is left, or workers are lost again and again.
         """
         self._watch.check()
+        if not self._free and not self._coming:
+            self._coming = {each.ready.remote(): seat for seat, each in enumerate(self.clients)}
         chunks = _Chunks(broadcast, len(self.clients), remembers=self._remembers)
         asked, answer = [stored(broadcast)], None
         while chunks.left:
@@ -316,7 +312,7 @@ class RayExecutor(Executor):
             is_lost = isinstance(error, RayActorError | ObjectLostError | GetTimeoutError)
             if not is_lost or isinstance(failure, InputError):
                 raise failure from error
-            chunks.lose(call)
+            chunks.lose()
             self._replace(seat)
             return None
         self._free.append(seat)
@@ -374,8 +370,7 @@ class _Chunks:
         self.left = set(range(number))
         self.calls: dict[Any, _Call] = {}
         self.began = time.monotonic()
-        self._todo, self._failures = list(self.left), 0
-        self._num_workers, self._cohort = num_workers, cohort
+        self._num_workers, self._cohort, self._failures = num_workers, cohort, 0
 
     def clients(self, chunk: int) -> int:
         """Return how many clients a chunk has."""
@@ -386,25 +381,20 @@ class _Chunks:
 
         Chunks of the same blocks are the same actor's in every round, if it is there.
         """
-        if self._todo:
-            chunk = min(self._todo, key=lambda each: each % self._num_workers != seat)
-            self._todo.remove(chunk)
-            return chunk
-        now, at = time.monotonic(), [call.chunk for call in self.calls.values()]
-        for call in self.calls.values():
-            is_late = now - call.since > patience(self.clients(call.chunk))
-            if is_late and call.chunk in self.left and at.count(call.chunk) == 1:
-                return call.chunk
+        asked = {call.chunk: call.since for call in self.calls.values()}
+        if unasked := self.left - asked.keys():
+            return min(unasked, key=lambda each: (each % self._num_workers != seat, each))
+        now = time.monotonic()
+        for chunk in self.left:
+            if now - asked[chunk] > patience(self.clients(chunk)):
+                return chunk
         return None
 
-    def lose(self, call: _Call | None) -> None:
-        """Have a lost actor's chunk asked again; RunFailedError after too many losses."""
+    def lose(self) -> None:
+        """Note that an actor was lost; RunFailedError after too many losses."""
         self._failures += 1
         if self._failures > MOST_FAILURES:
             raise RunFailedError(
                 f"Ray workers were lost {self._failures} times in one round, perhaps for want of "
                 "memory: go on with --resume and fewer --workers."
             )
-        at = [each.chunk for each in self.calls.values()]
-        if call is not None and call.chunk in self.left and call.chunk not in at:
-            self._todo.append(call.chunk)
