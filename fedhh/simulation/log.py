@@ -30,6 +30,9 @@ from fedhh.system.machine import memory_bytes
 _OF_FAKES = "fake_"
 """Before the names of what fake clients sent."""
 
+_ARRAYS, _NUMBERS = ("tally", "messages"), ("num_reports", "num_clients")
+"""Of an `Aggregate`."""
+
 _PLAIN = (bool, int, float, str, bytes, type(None), np.generic)
 
 
@@ -86,21 +89,22 @@ class Log:
 
     def write(self, place: int, question: AnyQuestion, answer: Answer, seconds: float) -> None:
         """Keep the answers to a round, ``place`` rounds after the first; see `LoggedRound`."""
-        aggregate, seen = answer.aggregate, answer.diagnostics
-        arrays = _arrays(aggregate)
-        if seen.fakes is not None:
-            arrays |= _arrays(seen.fakes, _OF_FAKES)
+        seen = answer.diagnostics
         notes = {
             "run": self._run,
             "question": digest(question),
             "seconds": seconds,
-            **_numbers(aggregate),
             "num_dummies": seen.num_dummies,
             "num_clients_with_items": seen.num_clients_with_items,
             "is_sampled": seen.is_sampled,
             "attendance": None if seen.attendance is None else asdict(seen.attendance),
-            "fakes": None if seen.fakes is None else _numbers(seen.fakes),
         }
+        arrays: Arrays = {}
+        for whose, aggregate in (("", answer.aggregate), (_OF_FAKES, seen.fakes)):
+            if aggregate is not None:
+                notes |= {f"{whose}{name}": getattr(aggregate, name) for name in _NUMBERS}
+                parts = {f"{whose}{name}": getattr(aggregate, name) for name in _ARRAYS}
+                arrays |= {name: part for name, part in parts.items() if part is not None}
         write_archive(self._path(place), arrays, notes)
 
     def _path(self, place: int) -> Path:
@@ -121,38 +125,25 @@ class Log:
             raise damaged(path, error) from error
 
 
-def _numbers(aggregate: Aggregate) -> dict[str, int]:
-    return {"num_reports": aggregate.num_reports, "num_clients": aggregate.num_clients}
-
-
-def _arrays(aggregate: Aggregate, prefix: str = "") -> Arrays:
-    arrays: Arrays = {f"{prefix}tally": aggregate.tally}
-    if aggregate.messages is not None:
-        arrays[f"{prefix}messages"] = aggregate.messages
-    return arrays
-
-
-def _aggregate(arrays: Arrays, numbers: Mapping[str, Any], prefix: str = "") -> Aggregate:
+def _aggregate(arrays: Arrays, notes: Mapping[str, Any], whose: str) -> Aggregate:
+    numbers = {name: int(notes[f"{whose}{name}"]) for name in _NUMBERS}
     return Aggregate(
-        tally=arrays[f"{prefix}tally"],
-        num_reports=int(numbers["num_reports"]),
-        num_clients=int(numbers["num_clients"]),
-        messages=arrays.get(f"{prefix}messages"),
+        tally=arrays[f"{whose}tally"], messages=arrays.get(f"{whose}messages"), **numbers
     )
 
 
-def _answer(arrays: Arrays, notes: dict[str, Any]) -> Answer:
+def _answer(arrays: Arrays, notes: Mapping[str, Any]) -> Answer:
     if any(each.dtype != np.int64 for each in arrays.values()):
         raise TypeError("expected 64-bit integers")
-    attendance, fakes = notes["attendance"], notes["fakes"]
+    attendance, has_fakes = notes["attendance"], f"{_OF_FAKES}tally" in arrays
     return Answer(
-        aggregate=_aggregate(arrays, notes),
+        aggregate=_aggregate(arrays, notes, ""),
         diagnostics=Diagnostics(
             num_dummies=int(notes["num_dummies"]),
             num_clients_with_items=int(notes["num_clients_with_items"]),
             is_sampled=bool(notes["is_sampled"]),
             attendance=None if attendance is None else Attendance(**attendance),
-            fakes=None if fakes is None else _aggregate(arrays, fakes, _OF_FAKES),
+            fakes=_aggregate(arrays, notes, _OF_FAKES) if has_fakes else None,
         ),
     )
 
@@ -172,31 +163,25 @@ def digest(value: Any) -> str:
 def _feed(found: Any, value: Any, path: str) -> None:
     """Pass to a hash the type of a value, and then what is in it."""
     found.update(f"{type(value).__qualname__}\n".encode())
-    if isinstance(value, _PLAIN):
-        found.update(f"{value!r}\n".encode("utf-8", "surrogatepass"))
-    elif isinstance(value, np.ndarray) and value.dtype != object:
+    if isinstance(value, np.ndarray) and value.dtype != object:
         found.update(f"{value.dtype.str}{value.shape}\n".encode())
         found.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
-    elif isinstance(value, set | frozenset):
-        _feed(found, sorted(map(digest, value)), path)
-    elif isinstance(value, Sequence) and all(isinstance(each, _PLAIN) for each in value):
+        return
+    is_sequence = isinstance(value, Sequence)
+    if isinstance(value, _PLAIN) or (is_sequence and all(isinstance(x, _PLAIN) for x in value)):
         # A million words, not each by itself.
-        found.update(f"{list(value)}\n".encode("utf-8", "surrogatepass"))
-    else:
-        parts = _parts(value)
-        if parts is None:
-            raise TypeError(f"A log cannot know {type(value).__name__} at {path} again.")
-        found.update(f"{len(parts)}\n".encode())
-        for name, part in parts:
-            found.update(f"{name}\n".encode())
-            _feed(found, part, f"{path}.{name}")
-
-
-def _parts(value: Any) -> list[tuple[str, Any]] | None:
+        text = repr(value if isinstance(value, _PLAIN) else list(value))
+        found.update(f"{text}\n".encode("utf-8", "surrogatepass"))
+        return
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
-    if isinstance(value, Mapping):
-        return [(repr(name), part) for name, part in value.items()]
-    if isinstance(value, Sequence):
-        return [(str(place), part) for place, part in enumerate(value)]
-    return None
+        value = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    elif isinstance(value, set | frozenset):
+        value = dict(enumerate(sorted(map(digest, value))))
+    elif is_sequence:
+        value = dict(enumerate(value))
+    elif not isinstance(value, Mapping):
+        raise TypeError(f"A log cannot know {type(value).__name__} at {path} again.")
+    found.update(f"{len(value)}\n".encode())
+    for name, part in value.items():
+        found.update(f"{name!r}\n".encode())
+        _feed(found, part, f"{path}.{name}")
