@@ -72,7 +72,7 @@ class WithFakes(InProcessExecutor):
             num_clients=0,
             messages=counts.messages,
         )
-        return [honest.merge(Answer(aggregate=fake))]
+        return honest.merge(Answer(aggregate=fake))
 
 
 @pytest.mark.parametrize("way", thinned(["promote", "random-reports"]))
