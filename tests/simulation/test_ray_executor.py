@@ -160,12 +160,10 @@ class TestFewerCoresThanWorkers:
         while ray.available_resources().get("CPU", 0):
             threading.Event().wait(0.05)
         # They have all cores: others are refused with the cure.
-        monkeypatch.setattr(executor_module, "_ALONE_SECONDS", 0.2)
-        with (
-            RayExecutor(worker, num_workers=1) as others,
-            pytest.raises(RunFailedError, match=r"No worker .* no free core for one: start a node"),
-        ):
-            next(rounds(PROTOCOL, others))
+        with monkeypatch.context() as patch, RayExecutor(worker, num_workers=1) as others:
+            patch.setattr(executor_module, "_ALONE_SECONDS", 0.2)
+            with pytest.raises(RunFailedError, match=r"No worker .* no free core .*: start a node"):
+                next(rounds(PROTOCOL, others))
         assert_same(last_state(executor), reference)
 
     @LOST
