@@ -208,7 +208,7 @@ def test_participation_is_compared_by_default_and_protocols_are_chosen(command, 
 
 
 @pytest.mark.slow(
-    "tests/experiments/sweep/test_together.py::test_two_small_runs_that_share_clients_give_the_bits_of_each_alone"
+    "tests/experiments/sweep/test_objects.py::test_a_small_sweep_has_the_rows_of_its_single_runs"
 )
 def test_who_else_is_compared_changes_no_bit(tmp_path, command):
     (tmp_path / "mine.toml").write_text(COMPARISON)

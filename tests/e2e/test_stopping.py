@@ -73,7 +73,7 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_no_process(tmp_path):
 
 
 @pytest.mark.slow(
-    "tests/simulation/test_ray_connection.py::test_a_ray_that_ends_leaves_no_mode_of_authentication"
+    "tests/simulation/test_ray_cluster.py::test_a_ray_that_ends_leaves_no_mode_of_authentication"
 )
 def test_a_run_that_is_refused_while_ray_starts_leaves_no_process(tmp_path):
     mark = str(tmp_path)
