@@ -29,11 +29,11 @@ from functools import lru_cache
 from typing import Literal, TypeVar
 
 import numpy as np
-import scipy
 
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.privacy_loss.binomial import log_hypergeometric
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside
 
@@ -46,12 +46,8 @@ UNCHANGED = (
 )
 """The note of a plan whose guarantees do not rest on clients."""
 
-_ULPS = 8 * 2.0**-52
-"""Relative error of a logarithm of a factorial, with room."""
-_AT_ONCE = 4096
-"""Probabilities of a tail that are computed together."""
-_REST = 1e-15
-"""Of a tail, relative: what is bounded and not summed."""
+_WIDE = 8
+"""Roots of a cohort over which a tail is summed: 16 standard deviations at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,8 +187,8 @@ def _quantile(num_clients: int, colluders: int, cohort: int, chance: float) -> i
 def tail_beyond(count: int, num_clients: int, colluders: int, cohort: int) -> float:
     """Return P(C > count) for C ~ Hypergeometric(N, M, n), rounded up.
 
-    The first term comes from logarithms of factorials, whose rounding is added; the others from
-    exact ratios of neighbors. Ratios fall, so what is not summed is below a geometric series.
+    The first term is `log_hypergeometric`, rounded up; the others come from exact ratios of
+    neighbors. Ratios fall, so what is not summed is below a geometric series.
 
     Args:
         count: From which on; at least the fewest that a cohort can have, less one.
@@ -210,23 +206,10 @@ def tail_beyond(count: int, num_clients: int, colluders: int, cohort: int) -> fl
     if first <= mode:
         # Below the mode the tail is no small number; as if it were certain, which rounds up.
         return 1.0
-    tops = np.array([colluders, honest, cohort, num_clients - cohort], dtype=np.float64)
-    below = np.array(
-        [first, colluders - first, cohort - first, honest - cohort + first, num_clients],
-        dtype=np.float64,
-    )
-    plus, minus = scipy.special.gammaln(tops + 1), scipy.special.gammaln(below + 1)
-    log_first = float(plus.sum() - minus.sum())
-    log_first += _ULPS * float(np.abs(plus).sum() + np.abs(minus).sum())
-    total, term = 1.0, 1.0
-    for start in range(first, last, _AT_ONCE):
-        at = np.arange(start, min(start + _AT_ONCE, last), dtype=np.float64)
-        ratios = (colluders - at) * (cohort - at) / ((at + 1) * (honest - cohort + at + 1))
-        terms = term * np.cumprod(ratios)
-        total += float(terms.sum())
-        term = float(terms[-1])
-        rest = term * ratios[-1] / (1 - ratios[-1])
-        if rest <= _REST * total:
-            total += rest
-            break
+    log_first = float(log_hypergeometric(num_clients, colluders, cohort, first))
+    width = _WIDE * (1 + math.isqrt(cohort))
+    at = np.arange(first, min(last + 1, first + width), dtype=np.float64)
+    ratios = (colluders - at) * (cohort - at) / ((at + 1) * (honest - cohort + at + 1))
+    terms = np.cumprod(ratios)
+    total = 1.0 + float(terms.sum() + terms[-1] * ratios[-1] / (1 - ratios[-1]))
     return min(1.0, math.exp(min(0.0, log_first)) * total * (1 + 1e-12))

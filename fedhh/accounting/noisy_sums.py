@@ -23,7 +23,7 @@ it is. T is such that no noise of any candidate of any layer is beyond it, but f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -69,14 +69,41 @@ class NoisySums(Plan):
             uploads_once=self.uploads_once,
         )
 
-    def _central(
-        self, unit: Unit, epsilon: float | NotApplicable, *, assumptions: str, delta: float
-    ) -> Guarantee:
-        if delta:
-            check_delta(delta)
-        if epsilon == math.inf:
+    @property
+    def least_part(self) -> float:
+        """The smallest part of the noise that a layer may have."""
+        return 1.0
+
+    def epsilon(self, unit: Unit, delta: float, *, part: float | None = None) -> float:
+        """Return the central epsilon of all layers, each of which has a part of its noise.
+
+        Args:
+            unit: "item" or "user".
+            delta: Of the guarantee.
+            part: `least_part` if None.
+
+        Returns:
+            Infinite where none is proven.
+        """
+        moves = self._moves(unit)
+        if not is_proven(self.noise.name, moves):
+            return math.inf
+        part = self.least_part if part is None else part
+        return noise_epsilon(self.noise, delta=delta, part=part, **moves)
+
+    def _stated(self, unit: Unit, delta: float, assumptions: str, part: float) -> list[Guarantee]:
+        """Return the guarantee at delta, and the one at delta 0, which discrete Laplace has."""
+        check_delta(delta)
+        moves = self._moves(unit)
+        epsilon: float | NotApplicable = self.epsilon(unit, delta, part=part)
+        if not is_proven(self.noise.name, moves):
+            epsilon = NotApplicable(
+                f"no bound is proven for {self.noise.name} noise where a client's "
+                f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
+            )
+        elif epsilon == math.inf:
             epsilon = NotApplicable("double precision certifies none; raise noise_std or delta")
-        return Guarantee(
+        central = Guarantee(
             unit=unit,
             trust="central",
             method=f"noisy sums, {self.noise.name}",
@@ -87,16 +114,13 @@ class NoisySums(Plan):
             smallest_cohort=self.smallest_cohort,
             best=True,
         )
-
-    def _pure(self, unit: Unit, assumptions: str, *, part: float = 1.0) -> list[Guarantee]:
-        """Return the guarantee at delta 0, which discrete Laplace noise has."""
         # A sum that moves by B has at most B times the loss of one that moves by one.
-        epsilon = pure_epsilon(self.noise, total=math.prod(self._moves(unit).values()), part=part)
-        if math.isinf(epsilon):
-            return []
-        found = self._central(unit, epsilon, assumptions=assumptions, delta=0.0)
-        method = f"{found.method}, pure"
-        return [replace(found, method=method, theorem=PURE_NOISY_SUMS, best=False)]
+        pure = pure_epsilon(self.noise, total=math.prod(moves.values()), part=part)
+        if math.isinf(pure):
+            return [central]
+        method = f"{central.method}, pure"
+        at_zero = replace(central, method=method, epsilon=pure, delta=0.0, theorem=PURE_NOISY_SUMS)
+        return [central, replace(at_zero, best=False)]
 
     def check_question(self, question: AnyQuestion) -> None:
         """Raise InputError unless a question asks for no less noise than the plan states."""
@@ -150,19 +174,13 @@ class SecureSums(NoisySums):
         )
         honest = f"at least {part:.4%} of each cohort's shares arrive and are nobody else's to know"
 
-        def stated(at: float, said: str) -> Guarantee:
-            epsilon = self.epsilon(unit, terms.delta, part=at)
-            return self._central(unit, epsilon, assumptions=trusted + said, delta=terms.delta)
-
-        found = [
-            stated(part, honest),
-            *self._pure(unit, trusted + honest, part=part),
-        ]
+        found = self._stated(unit, terms.delta, trusted + honest, part)
         if (least := min(arrived, default=0.0)) > part:
             # Whether a client drops out must not depend on its data for this.
             whose = "" if collusion is None else " from clients who keep theirs to themselves"
             said = f"{least:.4%} of the shares arrived{whose}, whatever the clients hold"
-            found.append(replace(stated(least, said), realised=True))
+            realised = self._stated(unit, terms.delta, trusted + said, least)[0]
+            found.append(replace(realised, realised=True))
         added = terms.added_delta(self)
         return [replace(each, delta=each.delta + added) for each in found]
 
@@ -185,19 +203,7 @@ class SecureSums(NoisySums):
 
     @property
     def least_part(self) -> float:
-        """The smallest part of the noise that a layer may have."""
         return min(self.fewest_shares(each) / each.num_clients for each in self.layers)
-
-    def epsilon(self, unit: Unit, delta: float, *, part: float | None = None) -> float:
-        """Return the central epsilon of all layers, each of which has a part of its noise.
-
-        Args:
-            unit: "item" or "user".
-            delta: Of the guarantee.
-            part: `least_part` if None.
-        """
-        part = self.least_part if part is None else part
-        return noise_epsilon(self.noise, delta=delta, part=part, **self._moves(unit))
 
     def check_question(self, question: AnyQuestion) -> None:
         super().check_question(question)
@@ -230,14 +236,7 @@ class TwoServerSums(NoisySums):
             f"{len(self.layers)} layers are about the same "
             f"{'uploads' if self.uploads_once else 'clients'} and compose"
         )
-        epsilon: float | NotApplicable = self.epsilon(unit, terms.delta)
-        if self._moves(unit)["move"] > 1 and not isinstance(self.noise, DiscreteLaplace):
-            epsilon = NotApplicable(
-                f"no bound is proven for {self.noise.name} noise where a client's "
-                f"{self.max_items} words may share a prefix; take discrete-laplace, or one word"
-            )
-        found = self._central(unit, epsilon, assumptions=said, delta=terms.delta)
-        return [found, *self._pure(unit, said)]
+        return self._stated(unit, terms.delta, said, self.least_part)
 
     def notes(
         self, terms: PrivacyTerms, rounds: Rounds, central: Sequence[Guarantee]
@@ -251,13 +250,6 @@ class TwoServerSums(NoisySums):
             "Two servers that work together read every word.",
             *(() if terms.collusion is None else (UNCHANGED,)),
         )
-
-    def epsilon(self, unit: Unit, delta: float) -> float:
-        """Return the central epsilon of all layers together, infinite where none is proven."""
-        moves = self._moves(unit)
-        if moves["move"] > 1 and not isinstance(self.noise, DiscreteLaplace):
-            return math.inf
-        return noise_epsilon(self.noise, delta=delta, **moves)
 
 
 def allowed_dropouts(max_dropout: float, num_clients: int) -> int:
@@ -277,6 +269,11 @@ def moves_of(items: int, *, num_rounds: int, uploads_once: bool = False) -> dict
     if uploads_once:
         return {"counts": 2 * num_rounds, "move": items}
     return {"counts": 2 * num_rounds * items, "move": 1}
+
+
+def is_proven(name: NoiseName, moves: Mapping[str, int]) -> bool:
+    """Return whether a bound is proven for a noise and `moves_of`."""
+    return moves["move"] == 1 or name == DiscreteLaplace.name
 
 
 def least_sum_noise(
@@ -304,7 +301,7 @@ def least_sum_noise(
         InputError: There is none; with the nearest epsilon, or a noise that has one.
     """
     moves = moves_of(items, num_rounds=num_rounds, uploads_once=uploads_once)
-    if moves["move"] > 1 and name != DiscreteLaplace.name:
+    if not is_proven(name, moves):
         raise InputError(
             f'Expected noise="{DiscreteLaplace.name}", max_items=1 or unit="item" where all words '
             f'of a client go to two servers at once, got noise="{name}" for {items} words: for '

@@ -265,30 +265,26 @@ def account_plan(
         "delta": delta,
         "honest_share": honest_share,
     }
-    found: int | float | NotApplicable
+    stated: Any = local_epsilon if clients is None else clients
+    found: Any
     if clients is None:
-        assert local_epsilon is not None
-        at = local_epsilon
-        found = clients_of_plan(lambda number: plan_at(number, at), **target, start=_START)
-        if isinstance(found, NotApplicable):
-            return found
-        clients = found
+        found = clients_of_plan(lambda number: plan_at(number, stated), **target, start=_START)
+        settled = found, stated
     else:
-        number = clients
         found = local_epsilon_of_plan(
-            lambda epsilon: plan_at(number, epsilon), **target, num_clients=number
+            lambda epsilon: plan_at(stated, epsilon), **target, num_clients=clients
         )
-        if isinstance(found, NotApplicable):
-            return found
-        local_epsilon = found
-    plan = plan_at(clients, local_epsilon)
-    report = plan.report(terms_with(plan, honest_share, num_clients=clients, delta=delta))
+        settled = stated, found
+    if isinstance(found, NotApplicable):
+        return found
+    plan = plan_at(*settled)
+    report = plan.report(terms_with(plan, honest_share, num_clients=settled[0], delta=delta))
     return FoundPlan(
         title=plan_at.title if isinstance(plan_at, LayeredPlan) else title,
         unit=unit,
         honest_share=honest_share,
-        clients=clients,
-        local_epsilon=local_epsilon,
+        clients=settled[0],
+        local_epsilon=settled[1],
         plan=plan,
         report=report,
     )

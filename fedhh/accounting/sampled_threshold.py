@@ -31,9 +31,10 @@ from fedhh.accounting.guarantees import (
 )
 from fedhh.accounting.plan import Participation, Plan
 from fedhh.accounting.rounds import Rounds
-from fedhh.accounting.sampled_votes import Floats, SampledVotes
+from fedhh.accounting.sampled_votes import SampledVotes
 from fedhh.accounting.sources import SAMPLED_VOTES
 from fedhh.accounting.terms import PrivacyTerms
+from fedhh.privacy_loss.binomial import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import compose

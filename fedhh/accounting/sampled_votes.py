@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fedhh.privacy_loss.binomial import Floats, log_binomial, log_hypergeometric
 
 _FINE, _COARSE = 1.008, 1.015
 """Ratios of neighboring numbers of holders where not every number is looked at."""
 
 _TILTS = np.geomspace(1.0, 1e7, 80)
 """Exponents of the Chernoff bound."""
-
-_ULPS = 64 * 2.0**-53
-"""Relative rounding of a log-gamma function, times the number of those in a probability."""
 
 _LEFT_OUT = 1e-30
 """More than the probability of the counts that are left out, far above the threshold."""
@@ -92,7 +88,7 @@ class SampledVotes:
         fewest = np.concatenate([most[:1], most[:-1] + 1])
         highest = math.ceil(threshold + 12 * math.sqrt(threshold) + 80)
         votes = np.arange(threshold, min(self.sample_size, int(most[-1]), highest) + 1.0)
-        log_chance = _log_hypergeometric(
+        log_chance = log_hypergeometric(
             self.num_clients, most[:, None], self.sample_size, votes[None, :]
         )
         chance = np.exp(log_chance)
@@ -127,12 +123,12 @@ class SampledVotes:
         fewest = np.concatenate([most[:1], most[:-1] + 1])
         # The probability of so many votes has one mode in the number of holders.
         likely = np.clip(np.floor(votes / chance), fewest, most)
-        log_pivotal = np.minimum(_log_binomial(likely, votes, chance), 0.0)
+        log_pivotal = np.minimum(log_binomial(likely, votes, chance), 0.0)
         share = np.minimum((most - votes) / (self.num_clients - self.sample_size), 1.0)
         tilted = _TILTS[:, None] * share[None, :]
         moments = np.logaddexp(0.0, log_pivotal + tilted + np.log(-np.expm1(-tilted)))
         largest = others * (moments / fewest).max(axis=1)
-        total = _log_binomial(np.asarray(float(others)), sampled, chance, upwards=False)
+        total = log_binomial(np.asarray(float(others)), sampled, chance, upwards=False)
         return np.asarray(largest - _TILTS - total)
 
     def _by_one_prefix(self, factors: Floats) -> Floats:
@@ -140,7 +136,7 @@ class SampledVotes:
         others, votes = self.num_clients - 1, self.threshold - 1
         holders = np.arange(self.threshold, others + 1, dtype=np.float64)
         chance = np.exp(
-            _log_hypergeometric(others, holders, self.sample_size - 1, np.float64(votes))
+            log_hypergeometric(others, holders, self.sample_size - 1, np.float64(votes))
         )
         left = 1 - (holders - votes) / (self.num_clients - self.sample_size)
         bounds = np.empty(len(factors))
@@ -167,34 +163,3 @@ def _sums_from(terms: Floats) -> Floats:
     """Return row-wise sums of each term and all after it, and 0 at the end."""
     padded = np.pad(terms, ((0, 0), (0, 1)))
     return np.asarray(np.cumsum(padded[:, ::-1], axis=1)[:, ::-1])
-
-
-def _log_hypergeometric(
-    clients: int, holders: npt.ArrayLike, sample: int, votes: npt.ArrayLike
-) -> Floats:
-    """Return ln P(a sample has so many of the holders), rounded up; -inf where impossible."""
-    from scipy.special import gammaln
-
-    held, got = np.asarray(holders, dtype=np.float64), np.asarray(votes, dtype=np.float64)
-    missed, rest = held - got, clients - held - sample + got
-    possible = (missed >= 0) & (rest >= 0) & (got <= sample) & (sample - got <= clients - held)
-    log_p = (
-        gammaln(held + 1)
-        - gammaln(got + 1)
-        - gammaln(np.where(possible, missed, 0.0) + 1)
-        + gammaln(clients - held + 1)
-        - gammaln(np.maximum(sample - got, 0.0) + 1)
-        - gammaln(np.where(possible, rest, 0.0) + 1)
-        - (gammaln(clients + 1) - gammaln(sample + 1) - gammaln(clients - sample + 1))
-    )
-    return np.where(possible, log_p + _ULPS * gammaln(clients + 1), -np.inf)
-
-
-def _log_binomial(trials: Floats, successes: int, p: float, *, upwards: bool = True) -> Floats:
-    """Return ln P(Bin(trials, p) = successes), rounded up or down."""
-    from scipy.special import gammaln
-
-    choose = gammaln(trials + 1) - gammaln(successes + 1.0) - gammaln(trials - successes + 1)
-    log_p = choose + successes * math.log(p) + (trials - successes) * math.log1p(-p)
-    margin = _ULPS * gammaln(trials + 1)
-    return np.asarray(log_p + (margin if upwards else -margin))

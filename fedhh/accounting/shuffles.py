@@ -14,11 +14,13 @@ closed-form    Gboard's Theorem 2, looser than clones-2023 and proven where that
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 from fedhh.accounting.bounds.clones import (
     CLOSED_FORM_ASSUMPTIONS,
+    COMPARISON,
     Clones,
     Clones2023,
     SelectionClones2023,
@@ -159,44 +161,34 @@ def account_shuffle(
     """
     clients, added, notes = _honest(num_reports, max_items, honest_share, collusion)
     of: dict[str, Any] = {"local_epsilon": local_epsilon, "num_reports": clients * max_items}
-    later: Clones2023
+    bounds: list[ShuffleBound] = [Clones(**of)]
     if domain_size is None:
-        later, bounds = Clones2023(**of), []
+        bounds.append(Clones2023(**of))
         closed = SUN_CENTRAL, CLOSED_FORM_ASSUMPTIONS
         notes.append("Without the values of Subset Selection (domain_size), no blanket is known.")
     else:
-        later, bounds = (
+        bounds += [
             SelectionClones2023(**of),
-            [shuffle_bound("blanket", **of, domain_size=domain_size)],
-        )
-        closed = CLOSED_FORM_OF_SELECTION, later.assumptions
-    stated: dict[str, Any] = {
-        "unit": "item",
-        "trust": "central",
-        "delta": delta + added,
-        "smallest_cohort": clients,
-    }
+            shuffle_bound("blanket", **of, domain_size=domain_size),
+        ]
+        closed = CLOSED_FORM_OF_SELECTION, bounds[1].assumptions
     found = [
         Guarantee(
-            **stated,
-            method="closed-form",
-            epsilon=closed_form_epsilon(**of, delta=delta),
-            theorem=closed[0],
-            assumptions=closed[1],
+            unit="item",
+            trust="central",
+            method=method,
+            epsilon=epsilon,
+            delta=delta + added,
+            theorem=theorem,
+            assumptions=assumptions,
+            smallest_cohort=clients,
+        )
+        for method, epsilon, theorem, assumptions in (
+            ("closed-form", closed_form_epsilon(**of, delta=delta), *closed),
+            *((x.name, x.epsilon(delta), x.theorem, x.assumptions) for x in bounds),
         )
     ]
-    found += [
-        Guarantee(
-            **stated,
-            method=each.name,
-            epsilon=each.epsilon(delta),
-            theorem=each.theorem,
-            assumptions=each.assumptions,
-        )
-        for each in (Clones(**of), later, *bounds)
-    ]
-    proven = [domain_size is not None or each.method == Clones.name for each in found]
-    return PrivacyReport(guarantees=_with_best(found, proven), anonymity=(), notes=tuple(notes))
+    return PrivacyReport(guarantees=_with_best(found), anonymity=(), notes=tuple(notes))
 
 
 def account_user(
@@ -266,14 +258,14 @@ def account_user(
                 delta=delta,
             )
         ]
-    best = _with_best(central, [True] * len(central))
-    return PrivacyReport(guarantees=(local, *best), anonymity=(), notes=tuple(notes))
+    return PrivacyReport(guarantees=(local, *_with_best(central)), anonymity=(), notes=tuple(notes))
 
 
-def _with_best(found: list[Guarantee], proven: list[bool]) -> tuple[Guarantee, ...]:
+def _with_best(found: list[Guarantee]) -> tuple[Guarantee, ...]:
+    """Return guarantees of which the smallest is marked that is no comparison only."""
+    compared = [each.assumptions.startswith(COMPARISON) for each in found]
     epsilons = [
-        each.epsilon if holds else NotApplicable(each.assumptions)
-        for each, holds in zip(found, proven, strict=True)
+        math.inf if only else each.epsilon for each, only in zip(found, compared, strict=True)
     ]
     best = place_of_smallest(epsilons)
     return tuple(replace(each, best=place == best) for place, each in enumerate(found))

@@ -31,6 +31,9 @@ _RARE = 4.5
 _COINS_RIGHT = 18.0
 """Standard deviations of coins beyond which `excess_of_coins` is not exact, but e**-162 or less."""
 
+_ULPS = 64 * 2.0**-53
+"""Relative rounding of a log-gamma function, times the number of those in a probability."""
+
 
 def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
     """Return P(Bin(trials, p) >= successes); 1 at and below 0, 0 above ``trials``."""
@@ -105,6 +108,35 @@ def _deviance(x: Floats, mean: Floats) -> Floats:
     if is_far.any():
         deviance = np.where(is_far, x * np.log(x / mean) + mean - x, deviance)
     return np.asarray(deviance, dtype=np.float64)
+
+
+def log_hypergeometric(
+    clients: int, holders: npt.ArrayLike, sample: int, votes: npt.ArrayLike
+) -> Floats:
+    """Return ln P(a sample has so many of the holders), rounded up; -inf where impossible."""
+    gammaln = scipy.special.gammaln
+    held, got = np.asarray(holders, dtype=np.float64), np.asarray(votes, dtype=np.float64)
+    missed, rest = held - got, clients - held - sample + got
+    possible = (missed >= 0) & (rest >= 0) & (got <= sample) & (sample - got <= clients - held)
+    log_p = (
+        gammaln(held + 1)
+        - gammaln(got + 1)
+        - gammaln(np.where(possible, missed, 0.0) + 1)
+        + gammaln(clients - held + 1)
+        - gammaln(np.maximum(sample - got, 0.0) + 1)
+        - gammaln(np.where(possible, rest, 0.0) + 1)
+        - (gammaln(clients + 1) - gammaln(sample + 1) - gammaln(clients - sample + 1))
+    )
+    return np.where(possible, log_p + _ULPS * gammaln(clients + 1), -np.inf)
+
+
+def log_binomial(trials: Floats, successes: int, p: float, *, upwards: bool = True) -> Floats:
+    """Return ln P(Bin(trials, p) = successes), rounded up or down."""
+    gammaln = scipy.special.gammaln
+    choose = gammaln(trials + 1) - gammaln(successes + 1.0) - gammaln(trials - successes + 1)
+    log_p = choose + successes * math.log(p) + (trials - successes) * math.log1p(-p)
+    margin = _ULPS * gammaln(trials + 1)
+    return np.asarray(log_p + (margin if upwards else -margin))
 
 
 def binomial_excess(trials: Floats, threshold: Floats, p: float = 0.5) -> Floats:

@@ -30,6 +30,9 @@ from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
 from fedhh.privacy_loss.binomial import Floats, lattice
 
+COMPARISON = "comparison only"
+"""How the assumptions of a bound begin that is not proven for the randomizer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _ClonePair(ShuffleBound):
@@ -88,7 +91,7 @@ class Clones2023(_ClonePair):
     name: ClassVar[str] = "clones-2023"
     theorem: ClassVar[str] = CLONES_2023
     assumptions: ClassVar[str] = (
-        "comparison only: by the authors' erratum proven for some randomizers, not for all"
+        f"{COMPARISON}: by the authors' erratum proven for some randomizers, not for all"
     )
 
     @property
@@ -111,7 +114,7 @@ class SelectionClones2023(Clones2023):
 
 
 CLOSED_FORM_ASSUMPTIONS = (
-    "comparison only: rests on Feldman et al. (2023), Theorem 3.2, which has an erratum"
+    f"{COMPARISON}: rests on Feldman et al. (2023), Theorem 3.2, which has an erratum"
 )
 
 
