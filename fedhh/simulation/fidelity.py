@@ -75,15 +75,8 @@ class Fidelity:
         question = protocol.next_question(protocol.initialize())
         if question is None:
             return
-        size = question.cohort.size
-        if self.name == PER_REPORT and self._is_scaled(size):
-            raise InputError(
-                f"Expected simulation.drawn_clients = 'all' with fidelity {PER_REPORT!r}, got "
-                f"{self.drawn_clients:,} of {size:,} clients per layer: clients "
-                f"that are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
-            )
         try:
-            self.samples(question, size)
+            self.samples(question, question.cohort.size)
         except InputError as error:
             raise InputError(f"{protocol.name}: {error}") from None
 
@@ -93,10 +86,16 @@ class Fidelity:
         Raises:
             InputError: It has to be, and cannot.
         """
-        if self.name == PER_REPORT:
-            return False
         channel: Channel = question.channel
         always, scaled = self.name == EXACT_TALLY, self._is_scaled(num_clients)
+        if self.name == PER_REPORT:
+            if scaled:
+                raise InputError(
+                    f"Expected simulation.drawn_clients = 'all' with fidelity {PER_REPORT!r}, got "
+                    f"{self.drawn_clients:,} of {num_clients:,} clients per layer: clients that "
+                    f"are not drawn make no reports. Set simulation.fidelity = {EXACT_TALLY!r}."
+                )
+            return False
         if scaled and not channel.can_scale:
             raise InputError(
                 f"Expected simulation.drawn_clients = 'all' for {type(channel).__name__}, got "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -43,8 +42,6 @@ from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.simulation.roster import Roster
-
-_log = logging.getLogger(__name__)
 
 
 def simulate(

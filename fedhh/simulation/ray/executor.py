@@ -14,8 +14,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 from ray.exceptions import (
@@ -136,8 +135,7 @@ def start_server() -> Any:
     return ray.remote(num_cpus=0, max_concurrency=2, scheduling_strategy=here)(Server).remote()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Call:
+class _Call(NamedTuple):
     """A chunk that an actor answers for, since when."""
 
     seat: int
@@ -219,7 +217,7 @@ class RayExecutor(Executor):
                     self._free.remove(seat)
                     blocks = chunks.blocks[chunk]
                     call = self.clients[seat].answer.remote(self._worker, asked, blocks)
-                    chunks.calls[call] = _Call(seat=seat, chunk=chunk, since=time.monotonic())
+                    chunks.calls[call] = _Call(seat, chunk, time.monotonic())
             waiting = [*self._coming, *chunks.calls]
             done, _ = ray.wait(waiting, num_returns=1, timeout=PAUSE_SECONDS)
             self._watch.check()
