@@ -27,6 +27,9 @@ from fedhh.system.archive import (
 )
 from fedhh.system.machine import memory_bytes
 
+LOG = "log"
+"""Folder of the log in a run's directory."""
+
 _OF_FAKES = "fake_"
 """Before the names of what fake clients sent."""
 

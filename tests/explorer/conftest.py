@@ -17,7 +17,7 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.report.explorer.document import write_report
 from fedhh.experiments.run import directory as output
 from fedhh.experiments.run.run import run_config
-from fedhh.experiments.run.run_log import LOG
+from fedhh.simulation.log import LOG
 from fedhh.words.lexicon import Lexicon
 
 INSTALL = "needs a browser: apt-get install chromium chromium-driver, and pip install selenium"

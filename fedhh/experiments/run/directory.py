@@ -17,7 +17,6 @@ from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import MEASURED_ANONYMITY, central_before_run, central_epsilon
 from fedhh.experiments.run.result import RunResult
-from fedhh.experiments.run.run_log import LOG
 from fedhh.experiments.run.stated_protocol import statement_of
 from fedhh.experiments.study.csv_file import write_csv
 from fedhh.experiments.study.directory import CONFIG, RESULT
@@ -25,6 +24,7 @@ from fedhh.experiments.study.directory import new_directory as make_directory
 from fedhh.experiments.study.json_values import plain
 from fedhh.experiments.study.kinds import KIND
 from fedhh.experiments.study.resume import stored_toml
+from fedhh.simulation.log import LOG
 from fedhh.system.files import is_there, whole_file, write_text
 from fedhh.version import __version__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Sequence
@@ -24,7 +25,6 @@ from fedhh.experiments.run.metrics import discoveries_table, measure
 from fedhh.experiments.run.observer import Observer
 from fedhh.experiments.run.privacy import claimed_k, measured_anonymity, privacy_of_run
 from fedhh.experiments.run.result import MetricSettings, RunResult
-from fedhh.experiments.run.run_log import run_log
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.truth import facts_of
 from fedhh.experiments.study.callbacks import Callbacks, Several
@@ -33,8 +33,9 @@ from fedhh.questions.answer import Answer
 from fedhh.simulation.engine import Round, Walk
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.fidelity import Fidelity
-from fedhh.simulation.log import LoggedRound
+from fedhh.simulation.log import LOG, Log, LoggedRound
 from fedhh.simulation.roster import MissedRoundError, Roster
+from fedhh.version import __version__
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +69,10 @@ class FollowedRun:
         self._delta, self._alpha, self._notes = delta, alpha, notes
         self._log = None
         if log_in is not None:
-            clients = (fidelity, devices, adversary)
-            self._log = run_log(log_in, protocol, population, seed=seed, clients=clients)
+            # All that decides how the run goes on.
+            clients = (population.fingerprint(), fidelity, devices, adversary)
+            parts = repr((__version__, protocol, seed, *clients))
+            self._log = Log(log_in / LOG, run=hashlib.sha256(parts.encode()).hexdigest())
         heard = self._logged()
         self._spent = heard[-1].seconds if heard else 0.0
         left = TimeLeft()

@@ -10,10 +10,10 @@ import pytest
 from fedhh.clients.clients import Clients
 from fedhh.experiments.run.directory import resumed_config
 from fedhh.experiments.run.run import simulate
-from fedhh.experiments.run.run_log import LOG
 from fedhh.experiments.study.callbacks import Callbacks
 from fedhh.experiments.study.directory import CONFIG
 from fedhh.server.ldp_triehh import LdpTrieHH
+from fedhh.simulation.log import LOG
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError
 
@@ -92,7 +92,7 @@ def test_whatever_differs_is_refused_and_nothing_is_lost(stopped, protocol, popu
 
 
 def test_a_log_of_another_version_is_refused(stopped, monkeypatch):
-    monkeypatch.setattr("fedhh.experiments.run.run_log.__version__", "0.0.1")
+    monkeypatch.setattr("fedhh.experiments.run.follow.__version__", "0.0.1")
     with pytest.raises(InputError, match="is of another run"):
         simulate(PROTOCOL, POPULATION, seed=4, log_in=stopped)
 
