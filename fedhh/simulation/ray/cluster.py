@@ -203,12 +203,10 @@ def require_same_fedhh(known: set[str]) -> None:
             task = ray.remote(num_cpus=0, scheduling_strategy=there)(problem)
             asked[task.remote()] = node["NodeManagerAddress"]
     problems = []
-    while asked:
-        for reference in ray.wait(list(asked), num_returns=1, timeout=PAUSE_SECONDS)[0]:
-            place = asked.pop(reference)
-            with suppress(RayError):  # the node is lost; so it does no harm
-                if found := ray.get(reference):
-                    problems.append(f"{place} has {found}")
+    for reference, place in asked.items():
+        with suppress(RayError):  # the node is lost; so it does no harm
+            if found := ray.get(reference):
+                problems.append(f"{place} has {found}")
     if problems:
         shown = ", ".join(sorted(problems)[:_NODES_SHOWN])
         more = f" and {len(problems) - _NODES_SHOWN} more" if len(problems) > _NODES_SHOWN else ""
