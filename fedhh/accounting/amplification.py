@@ -114,7 +114,7 @@ def central_realised(
         terms: As in `central_before_run`.
     """
     uses = plan.most_rounds_per_client
-    if not rounds or plan.votes_per_client == "one" or plan.hides_epochs:
+    if not rounds or plan.votes_per_client == "one":
         return []
     votes_decide = plan.is_subset_selection and plan.domains_vary
     others_answered = any(

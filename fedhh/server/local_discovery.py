@@ -95,6 +95,11 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
                     f"each, got max_items={self.max_items}; set max_items=1, or "
                     "participation='every-round'."
                 )
+            if self.cohorts == "secret" and not getattr(self, "pad", True):
+                raise InputError(
+                    "Expected pad=true with cohorts='secret', since who sends nothing hides nobody, "
+                    "got pad=false; set pad=true, or cohorts='known'."
+                )
             return
         for name, alone in (("epochs", 1), ("cohorts", "known")):
             if (value := getattr(self, name)) != alone:

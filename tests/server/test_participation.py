@@ -124,6 +124,11 @@ def test_a_run_that_lost_answers_realises_the_claim_of_those_that_came(more):
             "cohorts=known, or participation='epochs'.",
         ),
         (
+            {"participation": "epochs", "cohorts": "secret", "pad": False},
+            "Expected pad=true with cohorts='secret', since who sends nothing hides nobody, got "
+            "pad=false; set pad=true, or cohorts='known'.",
+        ),
+        (
             {"participation": "twice"},
             "Unknown participation 'twice'. Known: epochs, every-round, one-r",
         ),
