@@ -52,6 +52,8 @@ LINKED = "a client's reports are counted together, and the theorems are about sh
 """Why nothing is amplified where each client has one vote for a value; see docs/accounting.md."""
 SECRET_COHORTS = "readers do not learn who answered in which round"
 """What is assumed of epochs, whose orders are secret; see docs/accounting.md, section 14."""
+_FEW = 5e-3
+"""Share of weights ``both`` of ``neither`` that may count as that of ``one`` at hardly any cost."""
 _GROUPS = "a client is in one of two groups of rounds, the maximum of both"
 
 
@@ -235,6 +237,7 @@ class _Shuffled:
             )
             for (smallest, largest), reports in sizes.items()
         ]
+        laws = [each.spread if each.both < _FEW * each.neither else each for each in laws]
         one = dominating_blanket(laws)
         # Where more may answer than counted, a bound has to fall with their number.
         if plan.hides_epochs and not plan.may_miss_answers and SlotwiseBlanket.suits(laws):
