@@ -97,8 +97,8 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
                 )
             if self.cohorts == "secret" and not getattr(self, "pad", True):
                 raise InputError(
-                    "Expected pad=true with cohorts='secret', since who sends nothing hides nobody, "
-                    "got pad=false; set pad=true, or cohorts='known'."
+                    "Expected pad=true with cohorts='secret', since who sends nothing hides "
+                    "nobody, got pad=false; set pad=true, or cohorts='known'."
                 )
             return
         for name, alone in (("epochs", 1), ("cohorts", "known")):
