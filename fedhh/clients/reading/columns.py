@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fedhh.clients.reading.tables import (
@@ -66,12 +67,7 @@ class Layout:
 
     def dated(self) -> Layout:
         """Return the same with a column of days."""
-        return Layout(
-            columns={DAY: DAY, **self.columns},
-            separator=self.separator,
-            fold_case=self.fold_case,
-            language=self.language,
-        )
+        return replace(self, columns={DAY: DAY, **self.columns})
 
 
 def parse_columns(texts: Sequence[str]) -> dict[str, str]:
@@ -151,7 +147,6 @@ def choose_columns(
     if "word" not in names and "text" not in names:
         missing.append("word")
     if missing:
-        alternatives = " or ".join(repr(name) for name in wanted[missing[0]])
         better = _better_separator(path, found, separator) if is_file else None
         listed, options = list_names(found), ""
         if better is not None:
@@ -159,15 +154,15 @@ def choose_columns(
             listed = f"{list_names(found)}, separated by {name!r},"
             options = f" --sep {shlex.quote(name)}"
         proposed = _proposed(found, columns, roles)
-        if proposed and is_file:
-            for role, name in proposed.items():
-                options += f" --column {shlex.quote(f'{role}={name}')}"
+        if is_file:
+            pairs = (shlex.quote(f"{role}={name}") for role, name in proposed.items())
+            options += "".join(f" --column {pair}" for pair in pairs)
         elif proposed:
-            options += f" columns={proposed}"
+            options = f" columns={proposed}"
         verb = "name them, as in" if _PLACE in proposed.values() else "try"
         raise InputError(
-            f"Expected a column {alternatives} for the {missing[0]}, got the columns {listed} in "
-            f"{path}{f'; {verb}{options}' if options else ''}."
+            f"Expected a column {' or '.join(map(repr, wanted[missing[0]]))} for the {missing[0]}, "
+            f"got the columns {listed} in {path}{f'; {verb}{options}' if options else ''}."
         )
     if "word" in names and "text" not in columns:
         names.pop("text", None)
@@ -177,15 +172,14 @@ def choose_columns(
 
 
 def _check_roles(columns: Mapping[str, str]) -> None:
-    role_of: dict[str, str] = {}
     for role, name in columns.items():
         require_choice(ROLES, column=role)
-        if name in role_of:
+        first = next(each for each in columns if columns[each] == name)
+        if first != role:
             raise InputError(
-                f"Expected a column of its own for each role, got {shown(name)} for the "
-                f"{role_of[name]} and the {role}; name another one."
+                f"Expected a column of its own for each role, got {shown(name)} for the {first} "
+                f"and the {role}; name another one."
             )
-        role_of[name] = role
     if "text" in columns and (other := {"word", "count"} & set(columns)):
         raise InputError(
             f"Expected a column of texts, or columns of words and counts, got "
@@ -199,17 +193,12 @@ def _better_separator(
 ) -> tuple[str, list[str]] | None:
     """Return what makes more columns of a CSV header than the separator in use, if anything."""
     best: tuple[str, list[str]] | None = None
-    if kind_of(path) != CSV:
-        return None
-    for other in _SEPARATORS:
-        if other == separator_of(separator):
-            continue
-        try:
+    others = {*_SEPARATORS} - {separator_of(separator)} if kind_of(path) == CSV else ()
+    for other in sorted(others, key=_SEPARATORS.index):
+        with suppress(InputError):
             names = read_header(path, other)
-        except InputError:
-            continue
-        if len(names) > len(found if best is None else best[1]):
-            best = separator_name(other), names
+            if len(names) > len(found if best is None else best[1]):
+                best = separator_name(other), names
     return best
 
 
@@ -217,22 +206,17 @@ def _proposed(
     found: Sequence[str], columns: Mapping[str, str], roles: Sequence[str]
 ) -> dict[str, str]:
     """Return columns by role that would read a file; `_PLACE` where no name says what it is."""
-    given = {role: name for role, name in columns.items() if name in found}
-    guessed = _guess(found, given, roles)
+    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
+    guessed = {role: name for role, name in columns.items() if name in found}
+    for role in roles:
+        named = [plain[name] for name in _ELSEWHERE[role] if name in plain]
+        free = [name for name in named if name not in guessed.values()]
+        if free:
+            guessed.setdefault(role, free[0])
     kind = "text" if "text" in guessed and "word" not in guessed else "word"
-    chosen = {"user": guessed.get("user", _PLACE), kind: guessed.get(kind, _PLACE)}
-    chosen |= {"count": guessed["count"]} if kind == "word" and "count" in guessed else {}
-    chosen |= {DAY: guessed.get(DAY, _PLACE)} if DAY in roles else {}
+    needed = {"user", kind} | ({DAY} & set(roles))
+    if kind == "word":
+        needed |= {"count"} & guessed.keys()
+    chosen = {role: guessed.get(role, _PLACE) for role in ROLES if role in needed}
     # What is found without being named need not be.
     return {role: name for role, name in chosen.items() if name not in _NAMES[role]}
-
-
-def _guess(found: Sequence[str], given: Mapping[str, str], roles: Sequence[str]) -> dict[str, str]:
-    guessed = dict(given)
-    plain = {re.sub(r"[\W_]", "", name).lower(): name for name in reversed(found)}
-    for role in roles:
-        if role not in guessed:
-            free = [plain[name] for name in _ELSEWHERE[role] if name in plain]
-            free = [name for name in free if name not in guessed.values()]
-            guessed |= {role: free[0]} if free else {}
-    return guessed

@@ -268,7 +268,7 @@ class Rows:
     def _add_texts(self, query: str) -> int:
         texts = Texts()
         for batch in self._texts.sql(query).to_arrow_reader(_TEXTS_AT_ONCE):
-            tokens = self._tokenizer.rows(pa.chunked_array([batch["word"]]))
+            tokens = self._tokenizer.rows(batch["word"])
             texts.number += len(batch)
             texts.empty += int((tokens.sizes == 0).sum())
             texts.dropped.update(tokens.dropped)

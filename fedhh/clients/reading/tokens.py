@@ -20,8 +20,8 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,6 @@ _SIGNS = ("://", "www.", "@")
 _APOSTROPHES = dict.fromkeys(map(ord, "‘’ʼ‛＇´`"), "'")
 _UNSEEN = dict.fromkeys((0x200C, 0x200D, *range(0xFE00, 0xFE10)))
 _PLAIN = _APOSTROPHES | _UNSEEN
-_LAST_POINT = 0x110000
 _BYTES_AT_ONCE = 2**26
 # Pieces that are remembered from one batch of texts to the next.
 _MOST_KNOWN = 2**20
@@ -53,56 +52,34 @@ _PLAIN_PIECE = rf"^[{re.escape(_EDGES)}]*[a-z0-9]+(?:'[a-z0-9]+)*[{re.escape(_ED
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Rules:
-    """What finds pieces that are no words, tokens, and emoji."""
-
-    not_words: re.Pattern[str]
-    token: re.Pattern[str]
-    emoji: re.Pattern[str]
-
-
 @functools.cache
-def _rules() -> _Rules:
-    r"""Return the rules, for which every character is looked at once.
+def _rules() -> tuple[Any, Any, Any]:
+    """Return the patterns of pieces that are no words, of tokens, and of emoji."""
+    import regex  # Only texts need it.
 
-    Python's ``\w`` has the letters and digits of all scripts and the underscore, but not the marks
-    that many scripts write their vowels with.
-    """
-    categories = [unicodedata.category(chr(point)) for point in range(_LAST_POINT)]
-    marks = _ranges([category[0] == "M" for category in categories])
-    # Symbols that NFKC makes letters of, such as the sign of a trade mark, are read as these.
-    symbol = _ranges(
-        [
-            category == "So" and unicodedata.is_normalized("NFKC", chr(point))
-            for point, category in enumerate(categories)
-        ]
-    )
-    letters = rf"\w[\w{marks}]*"
-    name, host = rf"[\w{marks}.+-]", rf"[\w{marks}-]"
-    not_words = re.compile(
-        r"((?:https?://|www\.)\S+)"  # URLs
+    # The marks are what many scripts write their vowels with.
+    letter, part = r"\p{L}\p{N}", r"\p{L}\p{N}\p{M}"
+    # Blanks as Python has them.
+    not_words = (
+        r"((?:https?://|www\.)[^\s\x1c-\x1f]+)"  # URLs
         # E-mail addresses. Begun at the start of a run and never given back, so that the time for
         # a run without an @ does not grow with its square.
-        rf"|((?<!{name}){name}++@{host}+(?:\.{host}+)+)"
-        rf"|(?<!\w)(@{letters})"  # mentions
+        rf"|((?<![{part}_.+-])[{part}_.+-]++@[{part}_-]+(?:\.[{part}_-]+)+)"
+        rf"|(?<![{letter}_])(@[{letter}_][{part}_]*)"  # mentions
     )
-    return _Rules(
-        not_words=not_words,
-        token=re.compile(rf"{letters}(?:'{letters})*"),
-        emoji=re.compile(
-            # Two letters are a flag; else a symbol, as changed by what follows, and those joined.
-            "[\U0001f1e6-\U0001f1ff]{2}"
-            f"|[{symbol}](?:[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
-            f"|\u200d[{symbol}])*"
-        ),
+    word = rf"[{letter}][{part}]*"
+    # Symbols that NFKC makes letters of, such as the sign of a trade mark, are read as these.
+    symbol = r"[\p{So}&&\p{NFKC_QC=Y}]"
+    emoji = (
+        # Two letters are a flag; else a symbol, as changed by what follows, and those joined.
+        "[\U0001f1e6-\U0001f1ff]{2}"
+        f"|{symbol}(?:[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d{symbol})*"
     )
-
-
-def _ranges(chosen: list[bool]) -> str:
-    """Return the chosen characters as they stand in a set of a regular expression."""
-    edges = np.flatnonzero(np.diff([False, *chosen, False])).reshape(-1, 2)
-    return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.tolist())
+    return (
+        regex.compile(not_words),
+        regex.compile(rf"{word}(?:'{word})*"),
+        regex.compile(emoji, regex.VERSION1),
+    )
 
 
 def folded(text: str, language: str = ENGLISH) -> str:
@@ -132,20 +109,19 @@ def tokenize(
     >>> tokenize("I\u2019m @home &amp; reading https://a.b #Lol: 1st caf\u00e9, 2024!")
     ["i'm", 'reading', 'lol', '1st', 'café']
     """
-    rules = _rules()
+    not_words, token, emoji = _rules()
     resolved = html.unescape(_ENDLESS.sub("\ufffd", text))
     plain = folded(resolved, language)
     if dropped is not None and not resolved.isascii():
-        dropped.update((EMOJI, found) for found in rules.emoji.findall(resolved))
+        dropped.update((EMOJI, found) for found in emoji.findall(resolved))
     if any(sign in plain for sign in _SIGNS):
         if dropped is not None:
             dropped.update(
-                (DROPPED[(found.lastindex or 1) - 1], "")
-                for found in rules.not_words.finditer(plain)
+                (DROPPED[(found.lastindex or 1) - 1], "") for found in not_words.finditer(plain)
             )
-        plain = rules.not_words.sub(" ", plain)
+        plain = not_words.sub(" ", plain)
     words = []
-    for word in rules.token.findall(plain.replace("_", " ")):
+    for word in token.findall(plain.replace("_", " ")):
         if not (word.isalpha() or any(map(str.isalpha, word))):
             reason = NO_LETTER
         elif len(word) > LONGEST_TOKEN and length_of(word) > LONGEST_TOKEN:
@@ -175,19 +151,12 @@ class TokenRows:
     dropped: Counter[tuple[str, str]]
 
 
-def tokenize_all(texts: pa.ChunkedArray | Iterable[str], language: str = ENGLISH) -> TokenRows:
-    """Return the tokens of every text.
+class Tokenizer:
+    """Finds the tokens of texts, and remembers the pieces between blanks that it has looked at.
 
     No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
     at. So texts fall into pieces, and each distinct piece is looked at once.
     """
-    if not isinstance(texts, pa.ChunkedArray):
-        texts = pa.chunked_array([pa.array(texts, pa.large_string())])
-    return Tokenizer(language).rows(texts)
-
-
-class Tokenizer:
-    """Finds the tokens of texts, and remembers the pieces between blanks that it has looked at."""
 
     def __init__(self, language: str = ENGLISH) -> None:
         """Begin without any piece; ``language`` as for `tokenize`."""
@@ -196,22 +165,19 @@ class Tokenizer:
         self._ids: dict[str, int] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
 
-    def rows(self, texts: pa.ChunkedArray) -> TokenRows:
+    def rows(self, texts: pa.Array) -> TokenRows:
         """Return the tokens of some texts."""
         self._ids, self._dropped = {}, Counter()
         sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
-        for chunk in texts.chunks:
-            at_once = max(1, len(chunk) * _BYTES_AT_ONCE // max(chunk.nbytes, 1))
-            for first in range(0, len(chunk), at_once):
-                piece = chunk.slice(first, at_once).cast(pa.large_string())
-                split = pc.ascii_split_whitespace(piece)
-                tokens, word_ids = self._tokens(split.flatten().dictionary_encode())
-                found.append(word_ids)
-                # Offsets of a slice do not begin at 0.
-                ends = split.offsets.to_numpy()
-                before = np.zeros(len(tokens) + 1, dtype=np.int64)
-                np.cumsum(tokens, out=before[1:])
-                sizes.append(np.diff(before[ends - ends[0]]))
+        at_once = max(1, len(texts) * _BYTES_AT_ONCE // max(texts.nbytes, 1))
+        for first in range(0, len(texts), at_once):
+            split = pc.ascii_split_whitespace(texts.slice(first, at_once).cast(pa.large_string()))
+            tokens, word_ids = self._tokens(split.flatten().dictionary_encode())
+            found.append(word_ids)
+            # Offsets of a slice do not begin at 0.
+            ends = split.offsets.to_numpy()
+            before = np.r_[0, np.cumsum(tokens)]
+            sizes.append(np.diff(before[ends - ends[0]]))
         words = sorted(self._ids)
         position = np.empty(len(words), dtype=np.int64)
         position[[self._ids[word] for word in words]] = np.arange(len(words))
@@ -224,7 +190,7 @@ class Tokenizer:
 
     def _tokens(
         self, pieces: pa.DictionaryArray
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Return how many words each piece has, and the numbers of all of them."""
         codes = pieces.indices.to_numpy()
         is_plain, plain_ids = self._plain(pieces.dictionary)
@@ -242,20 +208,14 @@ class Tokenizer:
             if dropped is not None:
                 for reason, each in dropped.items():
                     self._dropped[reason] += each * count
-        lengths = np.ones(len(is_plain), dtype=np.int32)
-        lengths[~is_plain] = np.fromiter(map(len, held), dtype=np.int32, count=len(held))
-        # A piece's words stand one after the other: first those of plain pieces, one each.
+        # Words by their pieces: first those of plain pieces, one each.
+        lengths = np.array([1] * len(plain_ids) + [len(ids) for ids in held], dtype=np.int64)
         flat = np.r_[plain_ids, np.fromiter(itertools.chain.from_iterable(held), dtype=np.int32)]
-        starts = np.empty(len(is_plain), dtype=np.int64)
-        starts[is_plain] = np.arange(len(plain_ids))
-        others_end = len(plain_ids) + np.cumsum(lengths[~is_plain], dtype=np.int64)
-        starts[~is_plain] = others_end - lengths[~is_plain]
-        sizes = lengths[codes]
-        if lengths.max(initial=0) <= 1:
-            return sizes, flat[starts[codes[sizes > 0]]]
-        ends = np.cumsum(sizes, dtype=np.int64)
-        places = np.repeat(starts[codes] - (ends - sizes), sizes) + np.arange(ends[-1])
-        return sizes, flat[places]
+        places = np.where(is_plain, np.cumsum(is_plain), len(plain_ids) + np.cumsum(~is_plain)) - 1
+        piece = places[codes]
+        sizes = lengths[piece]
+        starts, before = (np.cumsum(each) - each for each in (lengths, sizes))
+        return sizes, flat[np.repeat(starts[piece] - before, sizes) + np.arange(sizes.sum())]
 
     def _plain(self, pieces: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
         """Return which pieces are one word of ASCII between signs, and those words' numbers.

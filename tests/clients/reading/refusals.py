@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
+from fedhh.clients.reading.tokens import Tokenizer, TokenRows
 from fedhh.validation import InputError
 
 
 def read_population(path: Path, *, unit: str = "user", **layout: Any) -> Clients:
     """Return the clients of a file that is laid out in some way."""
     return read_file(path, Layout(**layout), unit=unit).population
+
+
+def tokenize_all(texts: Sequence[str]) -> TokenRows:
+    """Return the tokens of texts, as files of texts are read."""
+    return Tokenizer().rows(pa.array(texts, pa.string()))
 
 
 def refusal(read: Callable[[Path], object], path: Path) -> str:

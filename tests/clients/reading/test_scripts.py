@@ -6,11 +6,10 @@ import pytest
 import fedhh
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
-from fedhh.clients.reading.tokens import tokenize_all
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.run import run_config
-from tests.clients.reading.refusals import read_population
+from tests.clients.reading.refusals import read_population, tokenize_all
 
 ACUTE, COMPOSED = "cafe\u0301", "caf\u00e9"
 KSHI = "\u0915\u094d\u0937\u093f"

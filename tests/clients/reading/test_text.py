@@ -7,9 +7,9 @@ import pytest
 
 from fedhh.clients.reading import tokens as tokens_module
 from fedhh.clients.reading.sources import read_file, write_population
-from fedhh.clients.reading.tokens import EMOJI, tokenize, tokenize_all
+from fedhh.clients.reading.tokens import EMOJI, tokenize
 from fedhh.validation import InputError
-from tests.clients.reading.refusals import read_population
+from tests.clients.reading.refusals import read_population, tokenize_all
 from tests.every import every
 
 
