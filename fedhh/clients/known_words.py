@@ -6,7 +6,7 @@ A device looks for new words only: it drops known ones before it answers.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedhh.clients.clients import Clients
@@ -63,6 +63,8 @@ class KnownRemoval:
         words: Distinct words.
         known_tokens: Typed words that are known.
         known_words: Distinct words that are known.
+        known_token_share: Share of typed words that are known; 0 if nothing was typed.
+        known_word_share: Share of distinct words that are known; 0 if there are none.
     """
 
     known: str
@@ -70,16 +72,12 @@ class KnownRemoval:
     words: int
     known_tokens: int
     known_words: int
+    known_token_share: float = field(init=False)
+    known_word_share: float = field(init=False)
 
-    @property
-    def known_token_share(self) -> float:
-        """Share of typed words that are known; 0 if nothing was typed."""
-        return self.known_tokens / self.tokens if self.tokens else 0.0
-
-    @property
-    def known_word_share(self) -> float:
-        """Share of distinct words that are known; 0 if there are none."""
-        return self.known_words / self.words if self.words else 0.0
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known_token_share", self.known_tokens / max(self.tokens, 1))
+        object.__setattr__(self, "known_word_share", self.known_words / max(self.words, 1))
 
 
 def remove_known(population: Clients, known: KnownWords) -> tuple[Clients, KnownRemoval]:

@@ -16,29 +16,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.clients.clients import Clients
 from fedhh.clients.named_words import rank_strings
 from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
 from fedhh.kernels.ranks import RankTable, rank_table
 from fedhh.random import Stream, generator
-from fedhh.validation import (
-    InputError,
-    require_at_least,
-    require_between,
-    require_choice,
-    require_inside,
-    require_positive,
-)
+from fedhh.settings import Positive, Settings
+from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
 
 _Ids = npt.NDArray[np.int64]
 
-_MIN_HEAD = 16
 _MIN_LISTED = 100
 # The chance that a client adopts none of the words is then below 1e-43.
 _MIN_ADOPTED = 100
@@ -51,6 +46,11 @@ _TYPING = 0
 _MAX_TOKENS = 2**31
 # Ranks below are counted in an array; only rarer ones need a sort.
 _DENSE_RANKS = 2**22
+
+
+# Beyond 50, the exponential of a normal overflows what a count can be.
+_Spread = Annotated[float, Ge(0), Le(50)]
+_Share = Annotated[float, Gt(0), Le(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class WordList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PopulationModel:
+class PopulationModel(Settings):
     """Parameters of a synthetic population.
 
     Attributes:
@@ -104,37 +104,25 @@ class PopulationModel:
     name: str
     unit: str
     fitted_on: str
-    log_words_mean: float
-    log_words_sd: float
-    min_words: int
-    max_words: int
-    oov_share: float
-    oov_share_log_sd: float
-    copy_scale: float
-    copy_exponent: float
-    rank_exponent: float
-    rank_shift: float
-    head_ranks: int
-    tail_exponent: float
-    adoption: float
+    log_words_mean: Annotated[float, Ge(-50), Le(50)]
+    log_words_sd: _Spread
+    min_words: Annotated[int, Ge(1)]
+    max_words: Annotated[int, Ge(1)]
+    oov_share: _Share
+    oov_share_log_sd: _Spread
+    copy_scale: Positive
+    copy_exponent: _Spread
+    rank_exponent: _Spread
+    rank_shift: Annotated[float, Gt(-1), Lt(math.inf)]
+    head_ranks: Annotated[int, Ge(16)]
+    tail_exponent: Annotated[float, Gt(1), Lt(math.inf)]
+    adoption: _Share
     word_list: WordList | None = None
     known: KnownWords | None = None
 
     def __post_init__(self) -> None:
-        require_at_least(1, min_words=self.min_words)
+        super().__post_init__()
         require_at_least(self.min_words, max_words=self.max_words)
-        require_at_least(_MIN_HEAD, head_ranks=self.head_ranks)
-        require_positive(copy_scale=self.copy_scale)
-        require_inside(-1, math.inf, rank_shift=self.rank_shift)
-        require_inside(1, math.inf, tail_exponent=self.tail_exponent)
-        for name in ("oov_share", "adoption"):
-            value = getattr(self, name)
-            if not 0 < value <= 1:
-                raise InputError(f"Expected 0 < {name} <= 1, got {name}={value!r}.")
-        # Beyond 50, the exponential of a normal overflows what a count can be.
-        require_between(-50, 50, log_words_mean=self.log_words_mean)
-        for name in ("log_words_sd", "oov_share_log_sd", "copy_exponent", "rank_exponent"):
-            require_between(0, 50, **{name: getattr(self, name)})
         if self.word_list is not None and self.adoption * len(self.word_list.words) < _MIN_ADOPTED:
             # Somebody would adopt no word at all, and could not type.
             raise InputError(

@@ -18,14 +18,13 @@ from fedhh.validation import InputError, require_at_least
 
 SOURCE = "wordfreq-tail"
 SMALLEST_VOCABULARY = 10_000
-TAIL_MASS = 0.05
 
 # wordfreq writes every run of two or more digits as zeros: no one typed such a word.
 _ZEROED = re.compile(r"[0-9]{2}")
 
 
 def wordfreq_tail(
-    vocabulary: int, *, tail_mass: float = TAIL_MASS, base: str = "keyboard60d"
+    vocabulary: int = 60_000, *, tail_mass: float = 0.05, base: str = "keyboard60d"
 ) -> PopulationModel:
     """Return the model of clients who type words of a vocabulary, of which the tail is new.
 

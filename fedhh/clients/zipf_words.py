@@ -7,10 +7,11 @@ compared on in papers, and the opposite of how people type (`fedhh.clients.synth
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 
-from fedhh.clients.synthetic import PopulationModel, WordList
+from fedhh.clients.synthetic import PopulationModel, WordList, model_of
 from fedhh.random import scatter
 from fedhh.validation import InputError, require_between
 
@@ -45,23 +46,19 @@ def zipf_words(
             f"letters, got vocabulary={vocabulary}; raise word_length."
         )
     weights = np.arange(1, vocabulary + 1) ** -float(exponent)
-    return PopulationModel(
+    return replace(
+        model_of("chat"),
         name=f"{SOURCE}({exponent:g}) over {vocabulary:,} random words of {word_length} letters",
         unit="client",
         fitted_on="nothing",
+        # Everybody types one word, which is new.
         log_words_mean=0.0,
         log_words_sd=0.0,
-        min_words=1,
         max_words=1,
         oov_share=1.0,
         oov_share_log_sd=0.0,
-        copy_scale=1.0,
-        copy_exponent=0.0,
-        rank_exponent=exponent,
-        rank_shift=0.0,
-        head_ranks=vocabulary,
-        tail_exponent=2.0,
         adoption=1.0,
+        copy_exponent=0.0,
         word_list=WordList(
             words=_random_words(vocabulary, word_length), weights=tuple(weights.tolist())
         ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedhh.clients.known_words import KnownRemoval, load_known, remove_known
+from fedhh.clients.known_words import load_known, remove_known
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.validation import InputError, shown
@@ -227,18 +227,9 @@ def population_from(
     return without_known(population, known or list_name(language), language)[0]
 
 
-def removal_facts(facts: KnownRemoval) -> dict[str, Any]:
-    """Return how much a list of known words removed."""
-    return {
-        **asdict(facts),
-        "known_token_share": facts.known_token_share,
-        "known_word_share": facts.known_word_share,
-    }
-
-
 def without_known(
     population: Clients, known: str, language: str = ENGLISH
 ) -> tuple[Clients, Mapping[str, Any]]:
     """Return the clients with the words that no list knows, and facts about what was removed."""
     target, facts = remove_known(population, load_known(known, language))
-    return target, removal_facts(facts)
+    return target, asdict(facts)

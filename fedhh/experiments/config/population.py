@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from fedhh.clients.zipf_words import zipf_words
 from fedhh.experiments.config.client_file import (
     load_file,
     refuse_layout,
-    removal_facts,
     without_known,
 )
 from fedhh.experiments.config.schema import PopulationConfig
@@ -42,15 +41,8 @@ from fedhh.words.known_words import (
 )
 from fedhh.words.languages import ENGLISH, check_language
 
-_VOCABULARY = 60_000
-
-
-def _wordfreq_tail(*, vocabulary: int = _VOCABULARY, **settings: Any) -> PopulationModel:
-    return wordfreq_tail(vocabulary, **settings)
-
-
 _LISTED: dict[str, tuple[Callable[..., PopulationModel], tuple[str, ...]]] = {
-    WORDFREQ_TAIL: (_wordfreq_tail, ("base", "vocabulary", "tail_mass")),
+    WORDFREQ_TAIL: (wordfreq_tail, ("base", "vocabulary", "tail_mass")),
     ZIPF: (zipf_words, ("vocabulary", "exponent", "word_length")),
 }
 """Sources whose words are listed: what makes the model, and the settings that it alone takes."""
@@ -304,7 +296,7 @@ class _AllNew(Mapping[str, Any]):
         population = self._population
         tokens = int(population.word_counts().typed.sum())
         held = int((population.word_counts().holders > 0).sum())
-        return removal_facts(
+        return asdict(
             KnownRemoval(
                 known=self._known, tokens=tokens, words=held, known_tokens=0, known_words=0
             )
