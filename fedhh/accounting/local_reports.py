@@ -14,7 +14,7 @@ from fedhh.accounting.amplification import (
 )
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.collusion import Collusion
-from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, Unit, epsilon_text
+from fedhh.accounting.guarantees import AnonymityGuarantee, Guarantee, Unit
 from fedhh.accounting.layer_anonymity import anonymity_of_run
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.report_notes import notes_of
@@ -24,7 +24,6 @@ from fedhh.accounting.sources import (
     APPLE_HCMS,
     APPLE_SFP,
     PADDED_SAMPLE,
-    RAPPOR,
     SUN_LOCAL,
     USER_LOCAL,
 )
@@ -64,12 +63,16 @@ class LocalReports(Plan):
         votes_per_client: "one" where a client's reports are counted together. What is computed
             from them is then no function of shuffled reports, so that what holds for these does not
             follow: see docs/accounting.md, section 12.
+        theorem: Why a contribution is private, where that does not follow from its randomizers.
+        note: What else has to be known of the reports; empty without anything.
     """
 
     randomizers: tuple[OracleSpec, ...] = ()
     validation_randomizer: OracleSpec | None = None
     anonymity_k: int = 0
     votes_per_client: VotesPerClient = "all"
+    theorem: str = ""
+    note: str = ""
 
     rests_on_clients: ClassVar[bool] = True
     without_event: ClassVar[str] = (
@@ -143,17 +146,14 @@ class LocalReports(Plan):
 
     @property
     def item_theorem(self) -> str:
+        if self.theorem:
+            return self.theorem
         if self.is_of_whole_set:
             return PADDED_SAMPLE
         if len(self.randomizers) > 1:
             return _SEVERAL_REPORTS
         names = [spec.name for spec in self.randomizers]
         return _ITEM_THEOREMS.get("".join(names), "definition of the randomizer")
-
-    @property
-    def note_on_reports(self) -> str:
-        """What else has to be known of them; empty without anything."""
-        return ""
 
     @property
     def same_size(self) -> str:
@@ -249,44 +249,6 @@ class LocalReports(Plan):
                 f"Expected the randomizer {self.randomizers[0]} in {where}, as planned, got "
                 f"{question.randomizers}."
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RapporReports(LocalReports):
-    """Clients send one report about each word that they contribute, made by RAPPOR's two steps.
-
-    Attributes:
-        epsilon_of_all_reports: What would bound any number of reports about the word.
-    """
-
-    epsilon_of_all_reports: float
-
-    @property
-    def item_theorem(self) -> str:
-        return RAPPOR
-
-    @property
-    def note_on_reports(self) -> str:
-        bound = epsilon_text(self.epsilon_of_all_reports)
-        return (
-            "One report is collected about each contribution. Any number of reports made from the "
-            f"same permanent response would have epsilon {bound} together."
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BloomRecords(LocalReports):
-    """Clients send several of RAPPOR's reports about each word, one-time ones, as one record.
-
-    Attributes:
-        epsilons: Privacy of a word, from each of the reports.
-    """
-
-    epsilons: tuple[float, ...]
-
-    @property
-    def item_theorem(self) -> str:
-        return f"{RAPPOR}; basic composition over a record's {len(self.epsilons)} reports"
 
 
 def _as_heard(

@@ -49,8 +49,8 @@ def notes_of(plan: LocalReports, central: Sequence[Guarantee], *, lost: int) -> 
             "cohorts without them. R is for those that came, which is valid if what is lost does "
             "not depend on the data."
         )
-    if note := plan.note_on_reports:
-        notes.append(note)
+    if plan.note:
+        notes.append(plan.note)
     if plan.local_epsilon == math.inf:
         notes.append("Without a randomizer nothing is private.")
     return notes

@@ -166,17 +166,15 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         rounds: Sequence[PlannedRound],
         *,
         most_words: int,
-        kind: type[LocalReports] = LocalReports,
         **more: Any,
     ) -> LocalReports:
         """Return a plan of local reports: some rounds, and the validation round after them.
 
         Args:
             rounds: All but the validation round; a contribution to each spends all randomizers'
-                epsilons, or ``local_epsilon`` where the kind has no randomizers.
+                epsilons, or ``local_epsilon`` where the plan has none.
             most_words: Words that the validation round may be about.
-            kind: Of the plan.
-            more: What else the kind has; ``validation_randomizer`` is `validation_oracle` if it is
+            more: What else the plan has; ``validation_randomizer`` is `validation_oracle` if it is
                 left out, and None where the validation round's is that of the rounds.
         """
         spent = sum(spec.epsilon for spec in more.get("randomizers", ())) or self.local_epsilon
@@ -200,7 +198,7 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
             )
             layers.append(replace(validation, validates=True))
         spending = [replace(self._filled(each), local_epsilon=spent) for each in layers]
-        return kind(layers=self._taking_part(spending), **{**shared, **more})
+        return LocalReports(layers=self._taking_part(spending), **{**shared, **more})
 
     def _filled(self, planned: PlannedRound) -> PlannedRound:
         """Return a round with the values that it has where fillers are counted."""

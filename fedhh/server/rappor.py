@@ -11,7 +11,9 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.accounting.local_reports import LocalReports, RapporReports
+from fedhh.accounting.guarantees import epsilon_text
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.sources import RAPPOR
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import BloomQuestion, Blooms
@@ -87,11 +89,13 @@ class Rappor(
     @property
     def plan(self) -> LocalReports:
         num_words = len(self.domain)
+        together = self.response.epsilon_of_all_reports(self.bloom_hashes)
         return self.planned_reports(
             self.repeated(num_words + 1),
-            kind=RapporReports,
             most_words=num_words,
-            epsilon_of_all_reports=self.response.epsilon_of_all_reports(self.bloom_hashes),
+            theorem=RAPPOR,
+            note="One report is collected about each contribution. Any number of reports made from "
+            f"the same permanent response would have epsilon {epsilon_text(together)} together.",
         )
 
     def question(self) -> BloomQuestion:

@@ -12,7 +12,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
-from fedhh.accounting.local_reports import BloomRecords, LocalReports
+from fedhh.accounting.local_reports import LocalReports
+from fedhh.accounting.sources import RAPPOR
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import NgramQuestion, Ngrams
@@ -153,9 +154,8 @@ class RapporUnknown(OneQuestion[NgramQuestion]):
         words = self.question().names.num_keys
         return self.planned_reports(
             self.repeated(words),
-            kind=BloomRecords,
             most_words=self.max_candidates,
-            epsilons=(self.report_epsilon,) * _REPORTS,
+            theorem=f"{RAPPOR}; basic composition over a record's {_REPORTS} reports",
         )
 
     def decode(self, answers: Answers[NgramQuestion]) -> Heard[tuple[int, ...]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 from fedhh.longitudinal.ledger import Charge, Rules
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError, require_positive, shown
 
 _UNLIMITED = "unlimited"
-_RULE = "NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]"
-_PERMANENT = "NAME=EPSILON:VALUES"
+_RULE = "--use-case NAME=EPSILON:RECORDS[/DAYS][:ROLLOVER[:LIFETIME]]"
+_PERMANENT = "--permanent NAME=EPSILON:VALUES"
+_EITHER = r"([^=]+)=([^:]+):([^:/]*)"
 _LARGEST_INTEGER = 10**5
 
 
@@ -25,15 +28,14 @@ def rules_given(use_cases: Sequence[str], permanent: Sequence[str] = ()) -> Rule
 
 def _use_case(text: str) -> tuple[Charge, Cap]:
     """Return the charge and the cap of one --use-case."""
-    name, epsilons, fields = _fields(text, "--use-case", _RULE, most=3)
-    records, _, days = fields[0].partition("/")
-    unlimited = len(fields) > 1 and fields[1] == _UNLIMITED
-    rollover = None if unlimited else _integer(fields[1], text) if len(fields) > 1 else 0
+    form = _EITHER + "(?:/([^:]*))?(?::([^:]*))?(?::([^:]*))?"
+    name, epsilons, (records, days, rollover, lifetime) = _matched(form, text, _RULE)
+    rollover = "0" if rollover is None else rollover
     cap = Cap(
         amount=_integer(records, text),
-        session_days=_integer(days, text) if "/" in fields[0] else 1,
-        rollover=rollover,
-        lifetime=_integer(fields[2], text) if len(fields) > 2 else None,
+        session_days=1 if days is None else _integer(days, text),
+        rollover=None if rollover == _UNLIMITED else _integer(rollover, text),
+        lifetime=None if lifetime is None else _integer(lifetime, text),
     )
     reports = epsilons if len(epsilons) > 1 else ()
     return Charge(use_case=name, epsilon=sum(epsilons), reports=reports), cap
@@ -41,35 +43,29 @@ def _use_case(text: str) -> tuple[Charge, Cap]:
 
 def _permanent(text: str) -> tuple[Charge, Cap]:
     """Return the charge and the cap of one --permanent."""
-    name, epsilons, fields = _fields(text, "--permanent", _PERMANENT, most=1)
+    name, epsilons, (number,) = _matched(_EITHER, text, _PERMANENT)
     if len(epsilons) != 1:
-        raise InputError(f"Expected one epsilon in --permanent {_PERMANENT}, got {shown(text)}.")
-    values = _integer(fields[0], text)
+        raise InputError(f"Expected one epsilon in {_PERMANENT}, got {shown(text)}.")
+    values = _integer(number, text)
     # All of a device's values may come up on one day.
     cap = Cap(amount=values, rollover=None, lifetime=values)
     charge = Charge(use_case=name, epsilon=epsilons[0], once_per_value=True, most_values=values)
     return charge, cap
 
 
-def _fields(
-    text: str, option: str, form: str, *, most: int
-) -> tuple[str, tuple[float, ...], list[str]]:
-    """Return the name, the epsilons, and what follows them."""
-    name, equals, rest = text.partition("=")
-    first, *fields = rest.split(":")
-    if not (name and equals and first and 1 <= len(fields) <= most):
-        raise InputError(f"Expected {option} {form}, got {shown(text)}.")
-    epsilons = []
-    for part in first.split("+"):
-        try:
-            epsilons.append(float(part))
-        except ValueError:
-            raise InputError(
-                f"Expected a number as epsilon in {option} {form}, got {shown(text)}."
-            ) from None
+def _matched(form: str, text: str, said: str) -> tuple[str, tuple[float, ...], list[Any]]:
+    """Return the name, the epsilons, and what follows them; None where something is not said."""
+    match = re.fullmatch(form, text)
+    if match is None:
+        raise InputError(f"Expected {said}, got {shown(text)}.")
+    name, first, *rest = match.groups()
+    try:
+        epsilons = tuple(map(float, first.split("+")))
+    except ValueError:
+        raise InputError(f"Expected a number as epsilon in {said}, got {shown(text)}.") from None
     for epsilon in epsilons:
         require_positive(**{f"epsilon of {name}": epsilon})
-    return name, tuple(epsilons), fields
+    return name, epsilons, rest
 
 
 def _integer(part: str, text: str) -> int:
