@@ -26,20 +26,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Gt, Lt
 
 from fedhh.accounting.guarantees import Guarantee
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.privacy_loss.binomial import log_hypergeometric
 from fedhh.privacy_loss.search import smallest_true
-from fedhh.validation import InputError, require_at_least, require_choice, require_inside
+from fedhh.settings import Settings
+from fedhh.validation import InputError, require_at_least
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
-DrawnBy = Literal["chance", "server"]
-DRAWN_BY: tuple[DrawnBy, DrawnBy] = ("chance", "server")
 
 UNCHANGED = (
     "Colluding clients change no guarantee here: the noise, or the sample, is the servers' own."
@@ -51,7 +51,7 @@ _WIDE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collusion:
+class Collusion(Settings):
     """Some clients tell the server their reports, and their shares of noise.
 
     Attributes:
@@ -65,16 +65,13 @@ class Collusion:
         InputError: A value is out of range, or no client is honest.
     """
 
-    colluders: int
-    num_clients: int
-    cohorts_by: DrawnBy = "chance"
-    excess_chance: float = 1e-12
+    colluders: Annotated[int, Ge(0)]
+    num_clients: Annotated[int, Ge(2)]
+    cohorts_by: Literal["chance", "server"] = "chance"
+    excess_chance: Annotated[float, Gt(0), Lt(0.1)] = 1e-12
 
     def __post_init__(self) -> None:
-        require_at_least(2, num_clients=self.num_clients)
-        require_at_least(0, colluders=self.colluders)
-        require_choice(DRAWN_BY, cohorts_by=self.cohorts_by)
-        require_inside(0, 0.1, excess_chance=self.excess_chance)
+        super().__post_init__()
         if self.colluders >= self.num_clients:
             raise InputError(
                 f"Expected colluders < num_clients={self.num_clients}, got "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.guarantees import (
     UNITS,
@@ -20,7 +22,7 @@ from fedhh.accounting.plan import Plan
 from fedhh.accounting.plan_search import clients_of_plan, local_epsilon_of_plan, terms_with
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec, oracle_names
-from fedhh.settings import LARGEST_COUNT
+from fedhh.settings import LARGEST_COUNT, Count, Settings
 from fedhh.validation import (
     InputError,
     require_at_least,
@@ -33,7 +35,6 @@ _START = 100_000
 """Clients at which a search starts."""
 _ANY_DOMAIN = (2, LARGEST_COUNT)
 _SYMBOLS = 27
-_NO_RANDOMIZER = "none"
 _PROTECTED: Mapping[str, tuple[str, str]] = {
     "item": ("an item, one contribution of one user", "one item is replaced by any other"),
     "user": (
@@ -45,7 +46,7 @@ _PROTECTED: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayeredPlan:
+class LayeredPlan(Settings):
     """Rounds of local reports, for any number of clients and any local epsilon.
 
     A client's contributions of a round are different values, but for the dummy.
@@ -64,25 +65,18 @@ class LayeredPlan:
         InputError: A value is out of range, or ``domain_size`` and ``eta_max`` are both given.
     """
 
-    layers: int = 1
-    passes: int = 1
-    validation_share: float | None = None
-    max_items: int = 1
+    layers: Count = 1
+    passes: Count = 1
+    validation_share: Annotated[float, Gt(0), Lt(1)] | None = None
+    max_items: Count = 1
     oracle: str = "ss"
-    domain_size: int | None = None
-    eta_max: int | None = None
-    alphabet_size: int = _SYMBOLS
+    domain_size: Annotated[int, Ge(2), Le(LARGEST_COUNT)] | None = None
+    eta_max: Count | None = None
+    alphabet_size: Count = _SYMBOLS
 
     def __post_init__(self) -> None:
-        counts = {"layers": 1, "passes": 1, "max_items": 1, "domain_size": 2, "eta_max": 1}
-        for name, least in {**counts, "alphabet_size": 1}.items():
-            if (value := getattr(self, name)) is not None:
-                require_at_least(least, **{name: value})
-        share = self.validation_share
-        if share is not None and not 0 < share < 1:
-            raise InputError(f"Expected 0 < validation_share < 1, got validation_share={share}.")
-        known = [name for name in oracle_names() if name != _NO_RANDOMIZER]
-        require_choice(known, oracle=self.oracle)
+        super().__post_init__()
+        require_choice([name for name in oracle_names() if name != "none"], oracle=self.oracle)
         if self.domain_size is not None and self.eta_max is not None:
             raise InputError("Expected domain_size or eta_max, got both; leave one out.")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
+
+from annotated_types import Gt, Lt
 
 from fedhh.accounting.bounds.composition import QUICK, Precision
 from fedhh.accounting.collusion import Collusion
-from fedhh.validation import require_inside
+from fedhh.settings import Settings
 
 if TYPE_CHECKING:
     from fedhh.accounting.plan import Plan
@@ -17,7 +19,7 @@ EXCESS_SHARE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivacyTerms:
+class PrivacyTerms(Settings):
     """What the guarantees of a plan are stated for.
 
     Attributes:
@@ -37,13 +39,10 @@ class PrivacyTerms:
 
     num_clients: int
     delta: float
-    alpha: float = 0.95
+    alpha: Annotated[float, Gt(0), Lt(1)] = 0.95
     collusion: Collusion | None = None
     precision: Precision = QUICK
     one_way: bool = False
-
-    def __post_init__(self) -> None:
-        require_inside(0, 1, alpha=self.alpha)
 
     @classmethod
     def within(

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Lt
 from scipy import special, stats
 
-from fedhh.validation import InputError, require_at_least, require_positive
+from fedhh.settings import Positive, Settings
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +28,7 @@ _ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonDelta:
+class EpsilonDelta(Settings):
     """(epsilon, delta)-differential privacy, of one report or of any output.
 
     Attributes:
@@ -39,14 +40,8 @@ class EpsilonDelta:
     """Distance of levels; 0 if they are real numbers."""
     most: ClassVar[float] = 100.0
     """The largest level that is looked at."""
-    epsilon: float
-    delta: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.epsilon >= 0:
-            raise InputError(f"Expected epsilon >= 0, got epsilon={self.epsilon!r}.")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"Expected 0 <= delta < 1, got delta={self.delta!r}.")
+    epsilon: Annotated[float, Ge(0)]
+    delta: Annotated[float, Ge(0), Lt(1)] = 0.0
 
     @property
     def level(self) -> float:
@@ -71,7 +66,7 @@ class EpsilonDelta:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class Answers(Settings):
     """So many answers at most, each epsilon-private, and each perhaps chosen by the earlier ones.
 
     They show at most what as many binary randomized responses show: Kairouz, Oh, Viswanath (2015),
@@ -88,13 +83,9 @@ class Answers:
     step: ClassVar[float] = 1
     most: ClassVar[float] = 10_000
     delta: ClassVar[float] = 0.0
-    each: float
-    times: int
+    each: Positive
+    times: Annotated[int, Ge(0)]
     what: str = "answers"
-
-    def __post_init__(self) -> None:
-        require_positive(epsilon=self.each)
-        require_at_least(0, times=self.times)
 
     @property
     def level(self) -> float:

@@ -90,11 +90,11 @@ def test_the_least_epsilon_is_the_log_ratio_of_an_event_or_of_its_contrary():
 
 def test_wrong_claims_are_refused():
     for make, message in (
-        (lambda: Answers(each=0.0, times=1), "epsilon=0.0"),
+        (lambda: Answers(each=0.0, times=1), "each=0.0"),
         (lambda: Answers(each=1.0, times=-1), "times=-1"),
         (lambda: EpsilonDelta(epsilon=-1.0), "epsilon=-1.0"),
         (lambda: EpsilonDelta(epsilon=math.nan), "epsilon=nan"),
-        (lambda: EpsilonDelta(epsilon=1.0, delta=1.0), "0 <= delta < 1"),
+        (lambda: EpsilonDelta(epsilon=1.0, delta=1.0), "delta >= 0 and < 1"),
     ):
         with pytest.raises(InputError, match=message):
             make()

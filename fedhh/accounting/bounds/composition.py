@@ -12,10 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import scipy
+from annotated_types import Ge
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
 from fedhh.privacy_loss.binomial import Floats
@@ -23,7 +25,8 @@ from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.privacy_loss.sums import compose
-from fedhh.validation import InputError, require_at_least, require_positive
+from fedhh.settings import Positive, Settings
+from fedhh.validation import InputError, require_at_least
 
 _LOST_SHARE = 1e-3
 """Share of delta spent on losses of single uses that are hardly ever seen."""
@@ -42,7 +45,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Precision:
+class Precision(Settings):
     """How finely bounds are turned into privacy-loss distributions; coarser is looser.
 
     Attributes:
@@ -50,12 +53,8 @@ class Precision:
         tolerance: Relative width of the bins inside the bounds; see `ShuffleBound`.
     """
 
-    grid_points: int
-    tolerance: float
-
-    def __post_init__(self) -> None:
-        require_at_least(10, grid_points=self.grid_points)
-        require_positive(tolerance=self.tolerance)
+    grid_points: Annotated[int, Ge(10)]
+    tolerance: Positive
 
 
 FINE = Precision(grid_points=400, tolerance=1e-4)
@@ -88,7 +87,7 @@ def disjoint_epsilon(bounds: Sequence[ShuffleBound], *, delta: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use:
+class Use(Settings):
     """A mechanism and how often one item (or one client) goes through it.
 
     Attributes:
@@ -97,10 +96,7 @@ class Use:
     """
 
     bound: ShuffleBound
-    times: int
-
-    def __post_init__(self) -> None:
-        require_at_least(1, times=self.times)
+    times: Annotated[int, Ge(1)]
 
 
 def composed_epsilon(uses: Sequence[Use], *, delta: float, precision: Precision = FINE) -> float:
