@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,44 +18,51 @@ from fedhh.words.trie import Codes
 Values = npt.NDArray[np.int64]
 
 
-class StringParts(Protocol):
-    """How padded strings become keys, and numbered parts; public, shared by both sides."""
+@dataclass(frozen=True, kw_only=True)
+class StringParts(Settings, ABC):
+    """How padded strings become keys, and numbered parts; public, shared by both sides.
 
-    @property
-    def length(self) -> int:
-        """L, symbols of a padded string."""
+    Attributes:
+        alphabet_size: A, the blank included.
+        length: L, symbols of a padded string.
+        hash_seed: Seed of the names of strings, and of whatever else is drawn.
+    """
 
-    @property
+    alphabet_size: int
+    length: Count
+    hash_seed: Seed
+
+    @cached_property
     def names(self) -> StringKeys:
         """Names of whole strings."""
+        return StringKeys.draw(
+            alphabet_size=self.alphabet_size, length=self.length, seed=self.hash_seed
+        )
 
     @property
+    @abstractmethod
     def num_positions(self) -> int:
         """Parts of a string."""
 
     @property
+    @abstractmethod
     def num_fragments(self) -> int:
         """Values that a part may have."""
 
+    @abstractmethod
     def fragments(self, codes: Codes, keys: Keys) -> Values:
         """Return the ``(n, num_positions) int64`` parts of ``(n, L)`` strings and their keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefixParts(Settings):
+class PrefixParts(StringParts):
     """Prefixes of a string, filled up with blanks (the end symbol): what TreeHist's clients report.
 
     Attributes:
-        alphabet_size: A, the blank included.
-        length: L, symbols of a padded string.
         step: By how many symbols prefixes grow; less than L.
-        hash_seed: Seed of the names of strings.
     """
 
-    alphabet_size: int
-    length: Count
     step: Count
-    hash_seed: Seed
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,12 +84,6 @@ class PrefixParts(Settings):
     @property
     def num_fragments(self) -> int:
         return self.names.num_keys
-
-    @cached_property
-    def names(self) -> StringKeys:
-        return StringKeys.draw(
-            alphabet_size=self.alphabet_size, length=self.length, seed=self.hash_seed
-        )
 
     def fragments(self, codes: Codes, keys: Keys) -> Values:
         parts = np.empty((len(codes), self.num_positions), dtype=np.int64)

@@ -14,33 +14,26 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.hashing import HashFamily, Keys, StringKeys, derived_seeds
-from fedhh.settings import Count, Seed, Settings
+from fedhh.settings import Count
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
+from fedhh.words.parts import StringParts, Values
 from fedhh.words.trie import Codes
-
-Values = npt.NDArray[np.int64]
 
 LARGEST_FRAGMENT_DOMAIN = 2**26
 
 
 @dataclass(frozen=True, kw_only=True)
-class FragmentPuzzle(Settings):
+class FragmentPuzzle(StringParts):
     """How strings become keys, puzzle numbers and fragment values; public, shared by both sides.
 
     Attributes:
-        alphabet_size: A, the blank included.
-        length: L, symbols of a padded string.
         fragment_length: Symbols of a fragment; divides L.
         num_puzzles: How many puzzle numbers there are.
-        hash_seed: Seed of the names and puzzle numbers of strings.
     """
 
-    alphabet_size: int
-    length: Count
     fragment_length: Count
     num_puzzles: Count
-    hash_seed: Seed
 
     def __post_init__(self) -> None:
         super().__post_init__()
