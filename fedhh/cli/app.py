@@ -43,7 +43,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_PLACE = (
     errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ELOOP,
-    errno.ENAMETOOLONG,
+    errno.ENAMETOOLONG, errno.EEXIST,
 )  # fmt: skip
 """What says that nothing can be written where it was asked for."""
 

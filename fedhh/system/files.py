@@ -39,7 +39,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     require_replaceable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _unfinished_next_to(path, _touch) as temporary:
+        with _unfinished_next_to(path, Path.touch) as temporary:
             yield temporary
             os.replace(temporary, path)
     except OSError as error:
@@ -48,20 +48,12 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def require_replaceable(path: Path) -> None:
-    """Raise OSError unless a file can take a path: nothing stands there, or a regular file.
+    """Raise PermissionError unless a file can take a path: nothing or a regular file stands there.
 
     To rename over a device or a FIFO would replace it. Links are followed.
     """
-    for place in path.parents:
-        if is_there(place):
-            if not place.is_dir():
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
-            break
-    if not is_there(path) or path.is_file():
-        return
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise PermissionError(errno.EPERM, "Neither absent nor a regular file", str(path))
+    if is_there(path) and not path.is_file():
+        raise PermissionError(errno.EPERM, "Neither absent nor a regular file", str(path))
 
 
 @contextmanager
@@ -90,28 +82,20 @@ def _unfinished_next_to(path: Path, make: Callable[[Path], None]) -> Iterator[Pa
     """Yield what is made under a temporary name, locked, and remove it if that is still there."""
     before_leaving(_remove_unfinished)
     _tidy(path.parent)
-    while True:
-        temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
-        # Known before it is there: a signal may come in between.
-        _unfinished.add(temporary)
-        lock = None
-        try:
-            make(temporary)
-            with suppress(OSError):
-                lock = take(temporary)
-            # Somebody who tidies up may have been quicker than the lock.
-            if is_there(temporary):
-                yield temporary
-                return
-        finally:
-            _remove(temporary)
-            _unfinished.discard(temporary)
-            if lock is not None:
-                os.close(lock)
-
-
-def _touch(path: Path) -> None:
-    path.touch(exist_ok=False)
+    temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
+    # Known before it is there: a signal may come in between.
+    _unfinished.add(temporary)
+    lock = None
+    try:
+        make(temporary)
+        with suppress(OSError):
+            lock = take(temporary)
+        yield temporary
+    finally:
+        _remove(temporary)
+        _unfinished.discard(temporary)
+        if lock is not None:
+            os.close(lock)
 
 
 def _tidy(folder: Path) -> None:

@@ -8,7 +8,7 @@ line that fills the memory.
 from __future__ import annotations
 
 import gzip
-import stat
+import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,26 +22,19 @@ LONGEST_LINE = 2**24
 LARGEST_TEXT = 2**24
 """Of bytes, for files that are read in one piece."""
 
-_KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
-
 
 def require_regular(path: Path) -> None:
     """Raise InputError unless the path is that of a regular file; looks only, and opens nothing."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"Expected an existing file, got {path}; check the path.") from None
-    except OSError as error:
-        raise InputError(f"Expected a readable file, got {path}: {error.strerror}.") from None
-    except ValueError:
-        raise InputError(f"Expected the path of a file, got {path}, which none can have.") from None
-    if stat.S_ISDIR(mode):
+    if os.path.isfile(path):
+        return
+    if os.path.isdir(path):
         raise InputError(f"Expected a file, got the directory {path}; name a file in it.")
-    if not stat.S_ISREG(mode):
+    if os.path.exists(path):
         raise InputError(
-            f"Expected a regular file, got {path}, which is "
-            f"{_KINDS.get(stat.S_IFMT(mode), 'a device')}; write what it gives into a file."
+            f"Expected a regular file, got {path}, a pipe or a device; write what it gives into a "
+            "file."
         )
+    raise InputError(f"Expected an existing file, got {path}; check the path.")
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def test_auto_takes_the_symbols_of_a_file_in_the_order_of_their_points(tmp_path)
             'expected population.alphabet = "auto"',
         ),
         (["population.alphabet=auto", "population.alphabet_source=absent"], "existing file"),
-        (["population.alphabet=auto", "population.alphabet_source=/dev/zero"], "is a device"),
+        (["population.alphabet=auto", "population.alphabet_source=/dev/zero"], "or a device"),
         (["population.alphabet=auto", "population.alphabet_source=empty"], "got none in empty"),
         (["population.candidates=nowhere"], "candidates = 'nowhere': expected"),
         (["population.candidates=7"], "candidates = 7: expected a file or a list of words"),

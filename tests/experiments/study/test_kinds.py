@@ -171,7 +171,7 @@ def test_a_report_replaces_files_alone_and_may_go_to_standard_output(toy, capsys
     with pytest.raises(InputError, match="a regular file: pipe"):
         call("report", toy, "--out", "pipe")
     for words in ("report", toy, "--out", "file/a.html"), ("plot", toy, "--out", "file"):
-        with pytest.raises(InputError, match="Not a directory: file"):
+        with pytest.raises(InputError, match=": file"):
             call(*words)
     assert Path("pipe").is_fifo()
 
