@@ -6,6 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -68,19 +69,27 @@ def expect(holds: object, message: str) -> None:
         raise AssertionError(message)
 
 
-def expect_refusal(what: str, call: Callable[[], object], *, naming: str) -> None:
-    """Raise AssertionError unless a call with a bad input raises an InputError that names it."""
+def expect_equal(found: Any, expected: Any, what: str, *, tolerance: float = 0.0) -> None:
+    """Raise AssertionError, with both, unless numbers or arrays of them are equal."""
+    same = np.shape(found) == np.shape(expected)
+    expect(
+        same and np.allclose(found, expected, rtol=0, atol=tolerance),
+        f"{what} is {found}, expected {expected}",
+    )
+
+
+def expect_refusal(
+    what: str, call: Callable[[], object], *, naming: str, kind: type[Exception] = InputError
+) -> None:
+    """Raise AssertionError unless a call with a bad input raises an error that names it."""
     try:
         call()
-    except InputError as error:
+    except kind as error:
         expect(naming in str(error), f"the refusal of {what} does not name {naming}: {error}")
     except Exception as error:
-        raise AssertionError(
-            f"{what} raised {type(error).__name__} ({error}); expected an InputError that names "
-            f"{naming}, from fedhh.validation"
-        ) from error
+        raise AssertionError(f"{what} raised {error!r}, expected {kind.__name__}") from error
     else:
-        raise AssertionError(f"{what} was accepted; expected an InputError that names {naming}")
+        raise AssertionError(f"{what} was accepted, expected {kind.__name__}")
 
 
 def expect_frozen(settings: Any) -> None:
@@ -106,10 +115,7 @@ def expect_added(what: str, draw: Callable[..., Any], size: int) -> None:
     out = np.full(size, 1_000)
     expect(draw(out=out) is out, f"{what} returns another array than out")
     expect(fresh.dtype == np.int64, f"{what} returns {fresh.dtype}, expected int64")
-    expect(
-        np.array_equal(out - 1_000, fresh),
-        f"{what} added {out - 1_000} to out, but returns {fresh} without it",
-    )
+    expect_equal(out - 1_000, fresh, f"what {what} adds to out")
 
 
 def first_difference(first: Any, second: Any, path: str) -> str | None:
@@ -120,23 +126,26 @@ def first_difference(first: Any, second: Any, path: str) -> str | None:
         second: Another.
         path: What to call them.
     """
-    if type(first) is not type(second):
-        return f"{path} is a {type(first).__name__} and a {type(second).__name__}"
-    if isinstance(first, np.ndarray):
-        same = first.dtype == second.dtype and first.shape == second.shape
-        if same and first.tobytes() == second.tobytes():
-            return None
-        return f"{path} is {_short(first)} and {_short(second)}"
-    parts, others = _parts(first), _parts(second)
-    if parts is None or others is None:
+    pairs = zip_longest(_leaves(first, path), _leaves(second, path), fillvalue=("nothing", b""))
+    different = (f"{one} and {other}" for (one, bits), (other, others) in pairs
+                 if (one, bits) != (other, others))  # fmt: skip
+    return next(different, None)
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, bytes]]:
+    """Yield what stands where in a tree, as text, and the bits of an array."""
+    parts = _parts(value)
+    if isinstance(value, np.ndarray):
+        text = np.array2string(value, threshold=8)
+        yield f"{path} is {value.dtype} of shape {value.shape} {text}", value.tobytes()
+    elif parts is None:
         # Equal sets may have another order.
-        is_set = isinstance(first, frozenset | set)
-        same = first == second if is_set else repr(first) == repr(second)
-        return None if same else f"{path} is {first!r} and {second!r}"
-    if parts.keys() != others.keys():
-        return f"{path} holds {len(parts)} and {len(others)} values"
-    found = (first_difference(parts[key], others[key], f"{path}{key}") for key in parts)
-    return next((difference for difference in found if difference), None)
+        shown = sorted(map(repr, value)) if isinstance(value, frozenset | set) else repr(value)
+        yield f"{path} is {shown}", b""
+    else:
+        yield f"{path} is a {type(value).__name__} of {len(parts)} values", b""
+        for key, part in parts.items():
+            yield from _leaves(part, f"{path}{key}")
 
 
 def expect_same(first: Any, second: Any, path: str, when: str) -> None:
@@ -155,10 +164,10 @@ def expect_pure(call: Callable[..., Any], given: Mapping[str, Any], past: Any, w
         when: Which call it is, for messages.
     """
     kept = copy.deepcopy(given)
-    expect_same(call(*given.values()), past, "it", f"{when}, called again, returned another value")
-    expect_same(call(*given.values()), past, "it", f"{when}, called twice, returned another value")
-    for name in given:
-        expect_same(given[name], kept[name], name, f"{when} changed the {name}")
+    for times in ("again", "twice"):
+        returned = call(*given.values())
+        expect_same(returned, past, "it", f"{when}, called {times}, returned another value")
+    expect_same(given, kept, "what it was given", f"{when} changed it")
 
 
 def holdings(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -185,7 +194,3 @@ def _parts(value: Any) -> dict[str, Any] | None:
     if isinstance(value, dict):
         return {f"[{key!r}]": part for key, part in value.items()}
     return None
-
-
-def _short(array: Any) -> str:
-    return f"{array.dtype} of shape {array.shape} {np.array2string(array, threshold=8)}"

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally
+from fedhh.oracles.base import FrequencyOracle, Reports, Tally
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.oracles.sampling import SampledAggregates
-from fedhh.testing.checks import Checks, expect, expect_added
+from fedhh.testing.checks import Checks, expect, expect_added, expect_equal
 from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value, rows
 
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What enumeration shows, and what sampling shows of the code."""
 
+_PAIRS = 50_000
 _SINGLE_REPORTS = 3_000
 _JOINT_TALLIES = 2_500
 
@@ -67,10 +68,6 @@ def _has_no_public_coins(oracle: FrequencyOracle) -> bool:
     return not oracle.has_public_coins
 
 
-def _samples_aggregates(oracle: FrequencyOracle) -> bool:
-    return isinstance(oracle, SampledAggregates)
-
-
 def _expect_distribution(draws: npt.NDArray[Any], distribution: Distribution, what: str) -> None:
     p_value = distribution_p_value(draws.reshape(len(draws), -1), distribution)
     if p_value == 0:
@@ -87,10 +84,8 @@ def _expect_distribution(draws: npt.NDArray[Any], distribution: Distribution, wh
 def _probabilities_sum_to_one(oracle: FrequencyOracle, seed: int) -> None:
     for value in range(oracle.domain_size):
         total = np.exp(oracle.log_prob(oracle.report_space(), value)).sum()
-        expect(
-            abs(total - 1) <= 1e-12,
-            f"exp(log_prob) over report_space() sums to {total!r} for value {value}, expected 1",
-        )
+        what = f"the sum of exp(log_prob) over report_space() for value {value}"
+        expect_equal(total, 1.0, what, tolerance=1e-12)
 
 
 @CHECKS.add()
@@ -110,98 +105,49 @@ def _epsilon_is_exact(oracle: FrequencyOracle, seed: int) -> None:
         spread = logs.max(axis=0) - logs.min(axis=0)
     worst = float(np.nanmax(spread))
     report = rows(space)[int(np.nanargmax(spread))]
-    expect(
-        worst == oracle.epsilon or abs(worst - oracle.epsilon) <= 1e-12,
-        f"the worst log-ratio of log_prob between two values is {worst!r}, at report {report}; "
-        f"expected the stated epsilon={oracle.epsilon!r}",
-    )
+    what = f"the worst log-ratio of log_prob between two values, at report {report},"
+    expect_equal(worst, oracle.epsilon, what, tolerance=1e-12)
 
 
-@CHECKS.add(lambda oracle: isinstance(oracle, PureOracle) and not oracle.has_public_coins)
-def _reports_support_values_with_p_and_q(oracle: FrequencyOracle, seed: int) -> None:
-    assert isinstance(oracle, PureOracle)
-    for value in range(oracle.domain_size):
-        distribution = tally_distribution(oracle, [value])
-        support = sum(np.array(tally) * chance for tally, chance in distribution.items())
-        expected = np.where(np.arange(oracle.domain_size) == value, oracle.p, oracle.q)
-        expect(
-            np.allclose(support, expected, rtol=0, atol=1e-12),
-            f"a report of value {value} supports the values with chances {support}, expected "
-            f"{expected} from p and q",
-        )
-
-
-def _mean_and_variance(
-    oracle: FrequencyOracle, values: list[int]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+@CHECKS.add(_has_no_public_coins)
+def _estimates_are_unbiased_with_the_stated_variance(oracle: FrequencyOracle, seed: int) -> None:
+    values = _values_of(oracle)
+    counts = np.bincount(values, minlength=oracle.domain_size)
     distribution = tally_distribution(oracle, values)
     estimates = np.array([oracle.estimate(np.array(tally), len(values)) for tally in distribution])
     weights = np.array(list(distribution.values()))[:, None]
     mean = (weights * estimates).sum(axis=0)
-    return mean, (weights * (estimates - mean) ** 2).sum(axis=0)
-
-
-@CHECKS.add(_has_no_public_coins)
-def _estimates_are_unbiased(oracle: FrequencyOracle, seed: int) -> None:
-    values = _values_of(oracle)
-    counts = np.bincount(values, minlength=oracle.domain_size)
-    mean, _ = _mean_and_variance(oracle, values)
-    expect(
-        np.allclose(mean, counts, rtol=0, atol=1e-10),
-        f"the expected estimates of true counts {counts} are {mean}",
-    )
-
-
-@CHECKS.add(_has_no_public_coins)
-def _variance_is_exact(oracle: FrequencyOracle, seed: int) -> None:
-    values = _values_of(oracle)
-    counts = np.bincount(values, minlength=oracle.domain_size)
-    _, variance = _mean_and_variance(oracle, values)
+    expect_equal(mean, counts, "the mean of estimates of true counts", tolerance=1e-10)
+    variance = (weights * (estimates - mean) ** 2).sum(axis=0)
     stated = oracle.variance(counts, len(values))
-    expect(
-        np.allclose(variance, stated, rtol=0, atol=1e-10),
-        f"estimates of true counts {counts} have the variances {variance}, but variance() says "
-        f"{stated}",
-    )
+    what = f"the variance of estimates of true counts {counts}, which variance() states,"
+    expect_equal(variance, stated, what, tolerance=1e-10)
 
 
 @CHECKS.add(_has_no_public_coins)
-def _privatize_follows_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
+def _reports_follow_the_distribution_and_are_independent(
+    oracle: FrequencyOracle, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
-    for value in (0, oracle.domain_size - 1):
-        reports = oracle.privatize(np.full(100_000, value), rng=rng)
-        _expect_distribution(
-            reports, report_distribution(oracle, value), f"privatize of value {value}"
-        )
+    for held in ((0, 1), (oracle.domain_size - 1, 0)):
+        reports = oracle.privatize(np.tile(held, _PAIRS), rng=rng).reshape(_PAIRS, -1)
+        first, second = (report_distribution(oracle, value) for value in held)
+        both = itertools.product(first.items(), second.items())
+        pairs = {one + other: chance * rate for (one, chance), (other, rate) in both}
+        _expect_distribution(reports, pairs, f"privatize of values {held}, in pairs,")
 
 
 @CHECKS.add(_has_no_public_coins)
-def _reports_of_clients_are_independent(oracle: FrequencyOracle, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    reports = oracle.privatize(np.tile([0, 1], 50_000), rng=rng)
-    first, second = report_distribution(oracle, 0), report_distribution(oracle, 1)
-    pairs = {a + b: p * q for (a, p), (b, q) in itertools.product(first.items(), second.items())}
-    _expect_distribution(
-        reports.reshape(len(reports) // 2, -1),
-        pairs,
-        "privatize of values 0 and 1, two reports at a time,",
-    )
-
-
-@CHECKS.add(_has_no_public_coins)
-def _fused_reports_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
+def _aggregates_of_values_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for values, draws in (([1], _SINGLE_REPORTS), (_values_of(oracle), _JOINT_TALLIES)):
         held = np.array(values)
-        drawn = np.array(
-            [oracle.support(oracle.aggregate(values=held, rng=rng)) for _ in range(draws)]
-        )
-        _expect_distribution(
-            drawn, tally_distribution(oracle, values), f"aggregate of values {values}"
-        )
+        drawn = [oracle.aggregate(values=held, rng=rng) for _ in range(draws)]
+        distribution = aggregate_distribution(oracle, values)
+        _expect_distribution(np.array(drawn), distribution, f"aggregate of values {values}")
 
 
-@CHECKS.add(_samples_aggregates)
+@CHECKS.add(lambda oracle: isinstance(oracle, SampledAggregates))
 def _sampled_aggregates_follow_the_distribution(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SampledAggregates)
     rng = np.random.default_rng(seed)
@@ -214,7 +160,7 @@ def _sampled_aggregates_follow_the_distribution(oracle: FrequencyOracle, seed: i
     _expect_distribution(np.array(drawn), distribution, f"sample_aggregate for values {values}")
 
 
-@CHECKS.add(_samples_aggregates)
+@CHECKS.add(lambda oracle: isinstance(oracle, SampledAggregates))
 def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
     assert isinstance(oracle, SampledAggregates)
     values = np.arange(500) % oracle.domain_size
@@ -225,13 +171,9 @@ def _noise_free_counts_add_up(oracle: FrequencyOracle, seed: int) -> None:
     expect_added("noise_free_counts", counted, oracle.aggregate_size)
     fresh = counted()
     if oracle.counts_values and not oracle.is_sketch:
-        counts = np.bincount(values, minlength=oracle.domain_size)
-        expect(
-            np.array_equal(fresh, counts),
-            f"counts_values is True, but noise-free counts of {counts} values are {fresh}",
-        )
+        expect_equal(fresh, np.bincount(values, minlength=oracle.domain_size), "noise_free_counts")
     oracle.sample_aggregate(fresh, rng=np.random.default_rng(seed))
-    expect(np.array_equal(fresh, counted()), "sample_aggregate changed the counts")
+    expect_equal(fresh, counted(), "what sample_aggregate leaves of the counts")
 
 
 @CHECKS.add(lambda oracle: isinstance(oracle, SketchOracle))
@@ -241,8 +183,5 @@ def _sampled_sketches_follow_the_distribution(oracle: FrequencyOracle, seed: int
     values = _values_of(oracle)
     counts = np.bincount(values, minlength=oracle.domain_size)
     drawn = [oracle.support(sample_sketch(oracle, counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
-    _expect_distribution(
-        np.array(drawn),
-        tally_distribution(oracle, values),
-        f"sample_sketch of true counts {counts}",
-    )
+    distribution = tally_distribution(oracle, values)
+    _expect_distribution(np.array(drawn), distribution, f"sample_sketch of true counts {counts}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ import numpy as np
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.answer import Answer, Diagnostics
-from fedhh.questions.question import Aggregate
-from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor
 from fedhh.simulation.log import Log
 from fedhh.testing.checks import (
@@ -22,12 +21,12 @@ from fedhh.testing.checks import (
     expect,
     expect_frozen,
     expect_pure,
+    expect_refusal,
     expect_same,
     holdings,
 )
 from fedhh.testing.protocol_trial import (
     GroupedExecutor,
-    PoisonedExecutor,
     ProtocolTrial,
     Round,
     run_rounds,
@@ -82,19 +81,15 @@ def _results_can_be_read_at_any_time(trial: ProtocolTrial, seed: int) -> None:
 
 @CHECKS.add()
 def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
-    executor = PoisonedExecutor(ClientWorker(trial.population, seed=seed))
-    run = run_rounds(
-        trial.settled(seed), executor, between=lambda _, state: (trial.settled(seed), state)
-    )
     past = trial.run(seed)
-    _expect_same_run(list(run), past, "a run whose protocol is made anew after each round")
     with tempfile.TemporaryDirectory() as folder:
         log = Log(Path(folder), run=str(seed))
         for place, each in enumerate(past):
             log.write(place, each.question, Answer(aggregate=each.aggregate), 0.0)
-        protocol = trial.settled(seed)
-        state = protocol.initialize()
+        state = trial.settled(seed).initialize()
         for number, (heard, each) in enumerate(zip(log.read(), past, strict=True), start=1):
+            # Made anew, it knows of earlier rounds what the state says.
+            protocol = trial.settled(seed)
             question: Any = protocol.next_question(state)
             state = protocol.finish_round(state, question, heard.answer_to(question).aggregate)
             expect_same(state, each.after, "state", f"a log heard again, round {number}")
@@ -104,12 +99,11 @@ def _a_run_resumes_at_every_round(trial: ProtocolTrial, seed: int) -> None:
 def _answers_come_in_any_order(trial: ProtocolTrial, seed: int) -> None:
     blocks = max(past.question.cohort.num_blocks for past in trial.run(seed))
     expect(blocks > 1, "no cohort of the trial has several blocks; let one have over 256 clients")
-    for num_groups in (2, 5, 1_000_000):
+    for num_groups in (2, blocks):
         worker = ClientWorker(trial.population, seed=seed)
         executor = GroupedExecutor(worker, num_groups=num_groups)
         run = list(run_rounds(trial.settled(seed), executor))
-        shown = "every block by itself" if num_groups == 1_000_000 else f"{num_groups} workers"
-        _expect_same_run(run, trial.run(seed), f"answers of {shown}, last one first")
+        _expect_same_run(run, trial.run(seed), f"answers of {num_groups} groups, last one first")
 
 
 @CHECKS.add()
@@ -118,9 +112,8 @@ def _order_of_messages_does_not_matter(trial: ProtocolTrial, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for number, past in enumerate(trial.run(seed), start=1):
         if past.aggregate.messages is not None:
-            shuffled = dataclasses.replace(
-                past.aggregate, messages=rng.permutation(past.aggregate.messages)
-            )
+            messages = rng.permutation(past.aggregate.messages)
+            shuffled = dataclasses.replace(past.aggregate, messages=messages)
             after = protocol.finish_round(past.before, past.question, shuffled)
             expect_same(after, past.after, "state", f"messages in another order, round {number}")
 
@@ -148,9 +141,6 @@ def _truth_is_never_read(trial: ProtocolTrial, seed: int) -> None:
                 f"{where} holds a {type(value).__name__}, which only clients or a simulator may "
                 "know; a server has settings, aggregates and what follows from them",
             )
-    executor = PoisonedExecutor(ClientWorker(trial.population, seed=seed))
-    *_, last = rounds(protocol, executor)
-    expect_same(last.state, trial.last_state(seed), "state", "a run without diagnostics")
 
 
 @CHECKS.add()
@@ -172,17 +162,9 @@ def _questions_do_not_carry_the_runs_seed(trial: ProtocolTrial, seed: int) -> No
 def _strange_aggregates_are_refused(trial: ProtocolTrial, seed: int) -> None:
     protocol = trial.settled(seed)
     for number, past in enumerate(trial.run(seed), start=1):
-        strange = Aggregate.empty(past.question.tally_size + 1)
-        try:
-            protocol.finish_round(
-                past.before,
-                past.question,
-                dataclasses.replace(strange, num_reports=past.aggregate.num_reports),
-            )
-        except ValueError:
-            continue
-        raise AssertionError(
-            f"finish_round of round {number} took a tally of {past.question.tally_size + 1} "
-            f"numbers, but its question has tally_size={past.question.tally_size}; expected a "
-            "ValueError"
-        )
+        size = past.question.tally_size
+        longer = np.zeros(size + 1, dtype=np.int64)
+        strange = dataclasses.replace(past.aggregate, tally=longer, messages=None)
+        what = f"round {number}: a tally of {size + 1} numbers for a question of {size}"
+        finished = partial(protocol.finish_round, past.before, past.question, strange)
+        expect_refusal(what, finished, naming="", kind=ValueError)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from typing import Any
 
@@ -148,23 +148,13 @@ def _bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def run_rounds(
-    protocol: AnyProtocol,
-    executor: Executor,
-    *,
-    between: Callable[[AnyProtocol, Any], tuple[AnyProtocol, Any]] | None = None,
-) -> Iterator[Round]:
-    """Run a protocol; it never sees more of an answer than a plain `Aggregate`.
-
-    After each round, it goes on with what ``between`` makes of the protocol and its state.
-    """
+def run_rounds(protocol: AnyProtocol, executor: Executor) -> Iterator[Round]:
+    """Run a protocol; it never sees more of an answer than a plain `Aggregate`."""
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:
         answer = executor.answer(Broadcast.to_all(question))
         before, state = state, protocol.finish_round(state, question, answer.aggregate)
         yield Round(before=before, question=question, aggregate=answer.aggregate, after=state)
-        if between is not None:
-            protocol, state = between(protocol, state)
 
 
 class GroupedExecutor(InProcessExecutor):
@@ -182,21 +172,3 @@ class GroupedExecutor(InProcessExecutor):
             for index in reversed(range(groups))
         )
         return reduce(Answer.merge, parts)
-
-
-class Poison:
-    """Diagnostics that nobody but the simulator may read."""
-
-    def merge(self, other: object) -> Poison:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"the protocol read {name} of a round's Diagnostics")
-
-
-class PoisonedExecutor(InProcessExecutor):
-    """Answers in this process, with diagnostics that fail whoever reads them."""
-
-    def answer(self, broadcast: Broadcast, progress: Progress | None = None) -> Answer:
-        answer = super().answer(broadcast, progress)
-        return replace(answer, diagnostics=Poison())  # type: ignore[arg-type]
