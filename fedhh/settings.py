@@ -103,7 +103,7 @@ class Settings:
     >>> Mine(share=1.5)
     Traceback (most recent call last):
     ...
-    fedhh.validation.InputError: Expected a number share >= 0 and <= 1, got share=1.5.
+    fedhh.validation.InputError: Expected 0 <= share <= 1, got share=1.5.
     """
 
     __slots__ = ()
@@ -181,13 +181,24 @@ def fits(value: Any, annotation: Any) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-def expectation(annotation: Any, name: str = "") -> str:
-    """Return what a value, which may have a name, is expected to be, as text for a message."""
+def expectation(annotation: Any, name: str = "", value: Any = None) -> str:
+    """Return what a value is expected to be, as text for a message.
+
+    Args:
+        annotation: Of what holds it.
+        name: What it is called.
+        value: The value: of an integer, only the bound is stated that it misses.
+    """
     kind = _plain(annotation)
-    if kind in {int, float}:
-        number = f"{'an integer' if kind is int else 'a number'} {name}".rstrip()
-        limits = [f"{_BOUNDS[type(each)][0]} {_limit(each)}" for each in bounds_of(annotation)]
-        return f"{number} {' and '.join(limits)}".rstrip()
+    bounds = [(*_BOUNDS[type(each)], _limit(each)) for each in bounds_of(annotation)]
+    if kind is int:
+        missed = [f"{sign} {limit}" for sign, holds, limit in bounds
+                  if not isinstance(value, Integral) or not holds(value, limit)]  # fmt: skip
+        return " ".join(filter(None, ("an integer", name, " and ".join(missed))))
+    if kind is float and name:
+        low = [f"{limit:g} {sign.replace('>', '<')} " for sign, _, limit in bounds if ">" in sign]
+        high = [f" {sign} {limit:g}" for sign, _, limit in bounds if "<" in sign]
+        return "".join((*low, name, *high))
     if get_origin(kind) in {Union, UnionType}:
         text = " or ".join(map(expectation, get_args(kind)))
     elif get_origin(kind) is Literal:
@@ -198,7 +209,7 @@ def expectation(annotation: Any, name: str = "") -> str:
             f"a tuple, each {parts[0]}" if last == "Ellipsis" else f"({', '.join([*parts, last])})"
         )
     else:
-        texts = {NoneType: "None", bool: "true or false", str: "text"}
+        texts = {NoneType: "None", float: "a number", bool: "true or false", str: "text"}
         text = texts.get(kind, str(kind))
     return f"{name} as {text}" if name else text
 
@@ -218,4 +229,4 @@ def _complaint(name: str, value: Any, members: tuple[Any, ...]) -> str:
     if get_origin(kind) is Literal and not rest:
         return f"Unknown {name} {shown(value)}{did_you_mean(str(value), map(str, get_args(kind)))}"
     ends = "".join(f" or {expectation(member)}" for member in rest)
-    return f"Expected {expectation(first, name)}{ends}, got {name}={shown(value)}."
+    return f"Expected {expectation(first, name, value)}{ends}, got {name}={shown(value)}."

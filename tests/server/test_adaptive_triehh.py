@@ -315,7 +315,6 @@ def test_domains_lie_between_the_planned_ones(clients, change):
 @every(
     ("change", "message"),
     [
-        ({"passes": 2}, "passes"),
         ({"eta_max": "aut"}, 'an integer .*eta_max.* or "auto", got'),
         ({"false_discovery_rate": 1.0}, "0 <= false_discovery_rate < 1, got"),
         ({"false_discovery_rate": float("nan")}, "got false_discovery_rate=nan"),

@@ -134,7 +134,7 @@ def test_a_run_that_lost_answers_realises_the_claim_of_those_that_came(more):
         ),
         (
             {"participation": "epochs", "epochs": 0},
-            "Expected an integer epochs >= 1 and <= .*, got epochs=0",
+            "Expected an integer epochs >= 1, got epochs=0",
         ),
     ],
 )
