@@ -19,7 +19,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.hashing import NUM_KEYS, HashFamily
-from fedhh.kernels.sketches import sum_cells, sum_cells_of_range
+from fedhh.kernels.sketches import sum_cells
 from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, best_of
 from fedhh.oracles.families import CellOracle
 from fedhh.settings import Seed
@@ -222,15 +222,15 @@ class SketchOracle(Hashed):
 
         The tables have these r rows of the sketch. Every value is a candidate if None; cost O(c r).
         """
-        coefficients = self.hashes.coefficients[rows]
-        if candidates is not None:
-            return sum_cells(coefficients, tables, candidates)
-        if self.domain_size > _LARGEST_ENUMERATION:
-            raise InputError(
-                f"Expected domain_size <= {_LARGEST_ENUMERATION} to ask a sketch about all values, "
-                f"got domain_size={self.domain_size}; ask about candidates."
-            )
-        return sum_cells_of_range(coefficients, tables, self.domain_size)
+        if candidates is None:
+            if self.domain_size > _LARGEST_ENUMERATION:
+                raise InputError(
+                    f"Expected domain_size <= {_LARGEST_ENUMERATION} to ask a sketch about all "
+                    f"values, got domain_size={self.domain_size}; ask about candidates."
+                )
+            candidates = np.arange(self.domain_size)
+        sums: Tally = sum_cells(self.hashes.coefficients[rows], tables, candidates)
+        return sums
 
     def _support_of_reports(self, reports: Reports, candidates: Values) -> Tally:
         # One by one, or by way of their sketch if they are many.
