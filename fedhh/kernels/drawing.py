@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
+from fedhh.kernels.sampling import slot_count
 from fedhh.random import GOLDEN
 
 _Flags = npt.NDArray[np.bool_]

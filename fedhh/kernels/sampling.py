@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.lookup import slot_count
 from fedhh.kernels.prng import mix, next_below
 from fedhh.random import GOLDEN
 
@@ -20,6 +22,15 @@ _1 = np.uint64(1)
 _3 = np.uint64(3)
 _7 = np.uint64(7)
 _32 = np.uint64(32)
+
+
+@numba.njit(inline="always")
+def slot_count(size: Any) -> Any:
+    """Return how many slots, a power of two, keep a hash table of so many at most half full."""
+    slots = 2
+    while slots < 2 * size:
+        slots *= 2
+    return slots
 
 
 @compiled

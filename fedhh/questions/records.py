@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from fedhh.kernels.lookup import copy_entries, make_slots
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
 from fedhh.oracles.sampling import SampledAggregates
@@ -39,8 +38,9 @@ class PartsTable:
         """
         words = np.flatnonzero(keys >= 0)
         distinct, first = np.unique(keys[words], return_index=True)
-        self._slots = make_slots(distinct)
         self._parts = puzzle.fragments(codes[words[first]], distinct)
+        # No key reaches the last one: a search ends within.
+        self._keys = np.append(distinct, np.iinfo(np.int64).max)
 
     def fill(self, keys: Values, positions: Values, out: Values) -> None:
         """Write each string's part at its position to ``out``, for strings of this table.
@@ -50,8 +50,12 @@ class PartsTable:
             positions: ``(n,) int64``.
             out: ``(n,) int64``, changed in place.
         """
-        if len(self._parts):
-            copy_entries(self._slots, self._parts, keys, positions, out)
+        # In their order, neighbors are looked for where the memory is near.
+        order = np.argsort(keys)
+        rows = np.searchsorted(self._keys, keys[order])
+        is_known = self._keys[rows] == keys[order]
+        rows, order = rows[is_known], order[is_known]
+        out[order] = self._parts[rows, positions[order]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
