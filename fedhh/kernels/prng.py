@@ -144,16 +144,8 @@ def fill_words(states: _Words, out: _Words) -> None:
     for row in range(len(out) // LANES):
         base = row * LANES
         for lane in range(LANES):
-            a, b, c, d = s0[lane], s1[lane], s2[lane], s3[lane]
-            mixed = a + d
-            out[base + lane] = ((mixed << _23) | (mixed >> _41)) + a
-            t = b << _17
-            c ^= a
-            d ^= b
-            b ^= c
-            a ^= d
-            c ^= t
-            d = (d << _45) | (d >> _19)
+            word, a, b, c, d = advance(s0[lane], s1[lane], s2[lane], s3[lane])
+            out[base + lane] = word
             s0[lane], s1[lane], s2[lane], s3[lane] = a, b, c, d
 
 

@@ -151,18 +151,12 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
         return 0
     if bad == 0:
         return sample
-    balls = good + bad
-    if 2 * sample > balls:
-        return good - draw_hypergeometric_half(good, bad, balls - sample, state)
-    return draw_hypergeometric_half(good, bad, sample, state)
-
-
-@subroutine
-def draw_hypergeometric_half(good: int, bad: int, sample: int, state: _State) -> Any:
-    """Return `draw_hypergeometric` for a sample of at most half of the balls."""
+    few = min(sample, good + bad - sample)
     if good > bad:
-        return sample - _fewer_good(bad, good, sample, state)
-    return _fewer_good(good, bad, sample, state)
+        found = few - _fewer_good(bad, good, few, state)
+    else:
+        found = _fewer_good(good, bad, few, state)
+    return found if few == sample else good - found
 
 
 @subroutine
@@ -219,13 +213,4 @@ def binomials(trials: npt.NDArray[np.int64], heads: float, tails: float, state: 
     drawn = np.empty(len(trials), dtype=np.int64)
     for i in range(len(trials)):
         drawn[i] = draw_binomial(trials[i], heads, tails, state)
-    return drawn
-
-
-@compiled
-def hypergeometrics(good: int, bad: int, sample: int, size: int, state: _State) -> Any:
-    """Return ``(size,) int64``: so many draws of `draw_hypergeometric`."""
-    drawn = np.empty(size, dtype=np.int64)
-    for i in range(size):
-        drawn[i] = draw_hypergeometric(good, bad, sample, state)
     return drawn

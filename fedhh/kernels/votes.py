@@ -130,30 +130,21 @@ def _add_single(
     words, draws, coins = random
     spare = np.uint64(len(out))
     next_draw, next_coin = len(draws), len(coins)
-    first = 0
-    while first < len(values):
-        if next_draw == len(draws):
-            fill_words(states, words)
-            bound_in_place(words, spare)
-            next_draw = 0
-        draw = np.uint64(draws[next_draw])
-        if (draw == np.uint64(values[first])) | (draw == spare):
+    for value in values:
+        own = np.uint64(value)
+        draw = own
+        while (draw == own) | (draw == spare):
+            if next_draw == len(draws):
+                fill_words(states, words)
+                bound_in_place(words, spare)
+                next_draw = 0
+            draw = np.uint64(draws[next_draw])
             next_draw += 1
-            continue
         if next_coin == len(coins):
             fill_words(states, coins)
             next_coin = 0
-        # Up to the next rejected draw, which is far where values are many.
-        accepted = 0
-        for i in range(min(len(values) - first, len(draws) - next_draw, len(coins) - next_coin)):
-            own, draw = np.uint64(values[first + i]), np.uint64(draws[next_draw + i])
-            if (draw == own) | (draw == spare):
-                break
-            out[own if coins[next_coin + i] >= miss else draw] += 1
-            accepted += 1
-        first += accepted
-        next_draw += accepted
-        next_coin += accepted
+        out[own if coins[next_coin] >= miss else draw] += 1
+        next_coin += 1
 
 
 @compiled

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, overload
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -105,14 +105,6 @@ class FrequencyOracle(Settings, ABC):
         """Number of integers that reports add up to: one count per value, unless overridden."""
         return self.domain_size
 
-    @overload
-    def aggregate(self, reports: Reports, *, out: Tally | None = None) -> Tally: ...
-
-    @overload
-    def aggregate(
-        self, *, values: Values, rng: np.random.Generator, out: Tally | None = None
-    ) -> Tally: ...
-
     def aggregate(
         self,
         reports: Reports | None = None,
@@ -143,16 +135,10 @@ class FrequencyOracle(Settings, ABC):
         if reports is not None and values is None:
             self._add_reports(reports, sums)
         elif reports is None and values is not None and rng is not None:
-            self._add_values(as_numbers(values), sums, rng=rng)
+            self._add_values(self._check_values(values), sums, rng=rng)
         else:
             raise TypeError("Expected reports, or values with an rng, to aggregate.")
         return sums
-
-    @overload
-    def support(self, aggregate: Tally, candidates: Values | None = None) -> Tally: ...
-
-    @overload
-    def support(self, *, reports: Reports, candidates: Values | None = None) -> Tally: ...
 
     def support(
         self,
@@ -273,7 +259,7 @@ class FrequencyOracle(Settings, ABC):
         """Add fresh reports of values to ``out``, as `_add_reports` does; for speed.
 
         Args:
-            values: ``(n,) int64``, contiguous; this method has to refuse those outside the domain.
+            values: ``(n,) int64`` in [0, domain_size), contiguous.
             out: ``(aggregate_size,) int64``, contiguous, changed in place.
             rng: Source of the clients' coins.
         """

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import betaln
 
-from fedhh.kernels import votes
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import Node, add_members, root
 from fedhh.kernels.variates import binomials
+from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import subsets_with
 from fedhh.oracles.base import (
     Floats,
@@ -25,7 +25,6 @@ from fedhh.oracles.base import (
     Tally,
     Values,
     require_countable,
-    require_in_domain,
 )
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
@@ -159,7 +158,7 @@ class SubsetSelection(SampledAggregates, PureOracle):
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
         # No report is stored; O(n d + s).
-        add_subset_votes(values, out, subset_size=self.d, miss=self._miss, rng=rng)
+        add_subset_votes(values, self.d, self._miss, out, lane_states(rng))
 
     @property
     def report_draws(self) -> int:
@@ -185,24 +184,6 @@ def coin_threshold(*, heads: float, tails: float) -> np.uint64:
     if heads < tails:
         return np.uint64(2**64 - round(heads * 2.0**64))
     return np.uint64(round(tails * 2.0**64))
-
-
-def add_subset_votes(
-    values: Values, out: Tally, *, subset_size: int, miss: np.uint64, rng: np.random.Generator
-) -> None:
-    """Draw one Subset Selection report per value and add its members to ``out``.
-
-    Args:
-        values: ``(n,) int64``, contiguous, n below 2**32. If one is outside [0, s), all are
-            refused, and ``out`` is as it was.
-        out: ``(s,) int64``, s below 2**32.
-        subset_size: d, in [1, s).
-        miss: Probability that a report lacks its client's value, times 2**64.
-        rng: Source of the clients' coins.
-    """
-    require_in_domain(values, len(out))
-    if len(values):
-        votes.add_subset_votes(values, subset_size, miss, out, lane_states(rng))
 
 
 def sample_subset_tally(

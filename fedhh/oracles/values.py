@@ -9,15 +9,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.kernels.prng import lane_states
+from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import other_values
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import CellOracle, CountedOutputs
 from fedhh.oracles.sampling import SampledAggregates
-from fedhh.oracles.subset_selection import (
-    add_subset_votes,
-    coin_threshold,
-    sample_subset_tally,
-)
+from fedhh.oracles.subset_selection import coin_threshold, sample_subset_tally
 from fedhh.validation import InputError
 
 
@@ -91,7 +89,7 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracl
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
         # No report is stored; O(n + s).
         miss = coin_threshold(heads=self.p, tails=(self.domain_size - 1) * self.q)
-        add_subset_votes(values, out, subset_size=1, miss=miss, rng=rng)
+        add_subset_votes(values, 1, miss, out, lane_states(rng))
 
     @property
     def report_draws(self) -> int:

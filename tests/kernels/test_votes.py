@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from fedhh.kernels import votes
+from fedhh.kernels.prng import lane_states
 from fedhh.kernels.reports import draw_subsets
-from fedhh.kernels.votes import add_distinct
-from fedhh.oracles import SubsetSelection
-from fedhh.oracles.subset_selection import add_subset_votes, coin_threshold
+from fedhh.kernels.votes import add_distinct, add_subset_votes
+from fedhh.oracles import OracleSpec, SubsetSelection, make_oracle
+from fedhh.oracles.subset_selection import coin_threshold
 from fedhh.random import kernel_state
 from fedhh.testing import ALPHA, distribution_p_value, follows_distribution, tally_distribution
 from fedhh.validation import InputError
@@ -33,7 +34,7 @@ TINY = [
 def tally_of(values, s, d, p, rng):
     out = np.zeros(s, dtype=np.int64)
     miss = coin_threshold(heads=p, tails=1 - p)
-    add_subset_votes(np.asarray(values), out, subset_size=d, miss=miss, rng=rng)
+    add_subset_votes(np.asarray(values), d, miss, out, lane_states(rng))
     return out
 
 
@@ -179,24 +180,20 @@ def test_votes_are_added_to_what_is_there():
     fresh = tally_of(values, 20, 4, 0.5, np.random.default_rng(9))
     out = np.arange(20) * 10**12
     miss = coin_threshold(heads=0.5, tails=0.5)
-    add_subset_votes(values, out, subset_size=4, miss=miss, rng=np.random.default_rng(9))
+    add_subset_votes(values, 4, miss, out, lane_states(np.random.default_rng(9)))
     assert (out - np.arange(20) * 10**12).tolist() == fresh.tolist()
 
 
 @every("stranger", [-1, 30, 2**32, 2**32 + 3, 2**63 - 1])
-def test_values_outside_the_domain_are_refused_before_any_vote_counts(stranger):
+@every("name", ["ss", "grr", "oue", "cms"])
+def test_values_outside_the_domain_are_refused_before_any_vote_counts(name, stranger):
     values = np.zeros(3 * BUFFER, dtype=np.int64)
     values[BUFFER + 7] = stranger
-    out = np.arange(30)
+    oracle = make_oracle(OracleSpec(name=name, epsilon=2.0), 30)
+    out = np.arange(oracle.aggregate_size)
     with pytest.raises(InputError, match=r"Expected values in \[0, 30\)"):
-        add_subset_votes(
-            values,
-            out,
-            subset_size=2,
-            miss=coin_threshold(heads=0.5, tails=0.5),
-            rng=np.random.default_rng(10),
-        )
-    assert out.tolist() == list(range(30))
+        oracle.aggregate(values=values, rng=np.random.default_rng(10), out=out)
+    assert np.array_equal(out, np.arange(oracle.aggregate_size))
 
 
 def test_coin_thresholds_keep_the_smaller_side_exact():
