@@ -8,91 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.prng import count_ones, next_below, next_float, next_uint64
+from fedhh.kernels.prng import advance, next_below, next_uint64
 from fedhh.random import GOLDEN
 
 _Ints = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
+_Table = npt.NDArray[np.signedinteger[Any]]
 
 _BLOCK = 512
-_ONE = np.uint64(1)
+WORD_BITS = 64
+
+_0 = np.uint64(0)
+_1 = np.uint64(1)
+_63 = np.uint64(63)
+_TOP = np.uint64(1 << 63)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-
-
-@compiled
-def draw_hadamard_responses(
-    symbols: _Ints, block_size: int, num_outputs: int, own_share: float, out: _Ints, state: _Words
-) -> None:
-    """Fill in one report of Hadamard response per symbol.
-
-    A report is, with probability ``own_share``, uniform over the half of the symbol's block where
-    its Hadamard row is +1, and otherwise uniform over all outputs.
-
-    Args:
-        symbols: ``(n,) int64``: b times the block and the row of it, not 0.
-        block_size: b, a power of two.
-        num_outputs: A multiple of b, at most 2**32.
-        own_share: In (0, 1).
-        out: ``(n,) int64``, overwritten.
-    """
-    for i in range(len(symbols)):
-        if next_float(state) >= own_share:
-            out[i] = np.int64(next_below(state, np.uint64(num_outputs)))
-            continue
-        row = symbols[i] & (block_size - 1)
-        column = np.int64(next_uint64(state) >> np.uint64(32)) & (block_size - 1)
-        # Columns of the wrong sign and of the right one differ in a bit that the row has.
-        if count_ones(np.uint64(row & column)) & _ONE:
-            column ^= row & -row
-        out[i] = symbols[i] - row + column
-
-
-@compiled
-def draw_sampled_bits(
-    values: _Ints, domain_size: int, own: float, other: float, out: _Ints, state: _Words
-) -> None:
-    """Fill in one report of sampled noisy bits per value: distinct positions, and a bit of each.
-
-    Args:
-        values: ``(n,) int64`` in [0, s).
-        domain_size: s, at most 2**32.
-        own: Chance that the bit of a report's value is 1, if its position is sampled.
-        other: Chance that any other sampled bit is 1.
-        out: ``(n, d) int64``, d at most s, overwritten: twice a position and its bit.
-    """
-    drawn_by = np.full(domain_size, -1, dtype=np.int64)
-    for i in range(len(values)):
-        _draw_sampled_bits(i, values[i], own, other, drawn_by, out[i], state)
-
-
-@compiled
-def add_sampled_bits(
-    values: _Ints, num_bits: int, own: float, other: float, scores: _Ints, out: _Ints, state: _Words
-) -> None:
-    """Add the scores, of a 0 and of a 1, of the bits of `draw_sampled_bits` to ``(s,) int64``."""
-    drawn_by = np.full(len(out), -1, dtype=np.int64)
-    report = np.empty(num_bits, dtype=np.int64)
-    for i in range(len(values)):
-        _draw_sampled_bits(i, values[i], own, other, drawn_by, report, state)
-        for entry in report:
-            out[entry >> 1] += scores[entry & 1]
-
-
-@subroutine
-def _draw_sampled_bits(
-    i: int, value: int, own: float, other: float, drawn_by: _Ints, out: _Ints, state: _Words
-) -> None:
-    """Draw report i by Floyd's method: Bentley and Floyd (1987), "A sample of brilliance", CACM."""
-    num_bits, domain_size = len(out), len(drawn_by)
-    for k in range(num_bits):
-        last = domain_size - num_bits + k
-        position: Any = np.int64(next_below(state, np.uint64(last + 1)))
-        if drawn_by[position] == i:
-            position = last
-        drawn_by[position] = i
-        chance = own if position == value else other
-        out[k] = 2 * position + (1 if next_float(state) < chance else 0)
 
 
 @compiled
@@ -177,3 +109,64 @@ def count_supports(
                     supports += lows[i] * lower + offsets[i] < widths[i]
             counts[c] += supports
     return counts
+
+
+@compiled
+def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) -> Any:
+    """Return one indicator vector per report, each entry flipped independently, as bits.
+
+    Args:
+        cells: ``(n,) int64`` in [0, num_cells): where each vector has its one.
+        num_cells: m.
+        flip: Probability of a flip, times 2**64.
+
+    Returns:
+        ``(n, ceil(m / 64)) uint64``; bit i of the bits, counted from the lowest of the first word,
+        is entry i; bits beyond m are 0.
+    """
+    num_words = -(-num_cells // WORD_BITS)
+    vectors = np.empty((len(cells), num_words), dtype=np.uint64)
+    left = num_cells - (num_words - 1) * WORD_BITS
+    last = _ALL >> np.uint64(WORD_BITS - left)
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    for i in range(len(cells)):
+        for place in range(num_words):
+            # 64 coins at once: each compares its own bits with those of the chance, from the
+            # highest, and is decided where they first differ; seven rounds are usual.
+            flips, open_coins, chance = _0, _ALL, flip
+            if place == num_words - 1:
+                open_coins = last
+            while open_coins and chance:
+                bits, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
+                if chance & _TOP:
+                    flips |= open_coins & ~bits
+                    open_coins &= bits
+                else:
+                    open_coins &= ~bits
+                chance <<= _1
+            vectors[i, place] = flips
+        cell = cells[i]
+        vectors[i, cell // WORD_BITS] ^= _1 << (np.uint64(cell) & _63)
+    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+    return vectors
+
+
+@compiled
+def add_vectors(reports: _Ints, table: _Table) -> None:
+    """Add each report's bits to its row of the table.
+
+    Args:
+        reports: ``(n, 1 + words) int64``: a row, and a vector's bits as in `noisy_vectors`.
+        table: ``(k, m)`` of signed integers, changed in place.
+    """
+    for i in range(len(reports)):
+        line = table[reports[i, 0]]
+        for place in range(reports.shape[1] - 1):
+            # By itself, this loop becomes vector code.
+            _add_bits(np.uint64(reports[i, 1 + place]), line[place * WORD_BITS :])
+
+
+@subroutine
+def _add_bits(word: np.uint64, line: npt.NDArray[np.signedinteger[Any]]) -> None:
+    for bit in range(min(WORD_BITS, len(line))):
+        line[bit] += np.int64((word >> np.uint64(bit)) & _1)

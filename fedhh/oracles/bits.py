@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
-from fedhh.kernels.reports import add_sampled_bits, draw_sampled_bits
-from fedhh.oracles.attack import bits_with, subsets_with
+from fedhh.oracles.attack import bits_with, random_subsets, subsets_with
 from fedhh.oracles.base import (
     Floats,
     PureOracle,
@@ -22,8 +21,7 @@ from fedhh.oracles.base import (
     require_countable,
 )
 from fedhh.oracles.families import CellOracle, Moments, ScoredOracle
-from fedhh.oracles.sampling import SampledAggregates
-from fedhh.random import kernel_state
+from fedhh.oracles.sampling import SampledAggregates, sum_of_bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +33,7 @@ class IndependentValues(SampledAggregates):
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
         # O(n), and what sampling from the histogram takes.
-        counts = np.bincount(self._check_values(values), minlength=self.domain_size)
+        counts = np.bincount(values, minlength=self.domain_size)
         out += self.sample_aggregate(counts, rng=rng)
 
     @property
@@ -52,9 +50,7 @@ class IndependentSupport(IndependentValues, PureOracle):
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
         counts = self._check_counts(counts)
-        num_reports = int(counts.sum())
-        ones = rng.binomial(counts, self.p)
-        return ones + rng.binomial(num_reports - counts, self.q)
+        return sum_of_bits(counts, int(counts.sum()), one=self.p, zero=self.q, rng=rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,23 +234,14 @@ class DBitFlip(ScoredOracle):
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         """Return ``(n, d) int64`` reports; rows ascend, so the order of drawing leaks nothing."""
         values = self._check_values(values)
-        reports = np.empty((len(values), self.d), dtype=np.int64)
-        coins = self.keep_probability, self.flip_probability
-        draw_sampled_bits(values, self.domain_size, *coins, reports, kernel_state(rng))
-        reports.sort(axis=1)
-        return reports
+        positions = random_subsets(self.domain_size, self.d, len(values), rng=rng)
+        flips = rng.random(positions.shape) < self.flip_probability
+        return np.sort(2 * positions + ((positions == values[:, None]) ^ flips), axis=1)
 
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         # O(n d + s).
         entries = np.bincount(reports.ravel(), minlength=2 * self.domain_size)
         out += entries.reshape(-1, 2) @ np.array(self._scores, dtype=np.int64)
-
-    def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
-        # No report is stored.
-        values = self._check_values(values)
-        coins = self.keep_probability, self.flip_probability
-        scores = np.array(self._scores, dtype=np.int64)
-        add_sampled_bits(values, self.d, *coins, scores, out, kernel_state(rng))
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         # As many of the values as fit, and others with bits of values that the client lacks.

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from annotated_types import Ge
 
 from fedhh.hashing import HashFamily
-from fedhh.kernels.subset_tally import count_into
+from fedhh.kernels.votes import add_distinct
 from fedhh.oracles.base import Tally, Values
+from fedhh.oracles.sampling import sum_of_bits
 from fedhh.settings import Chance, Seed, Settings
 from fedhh.validation import InputError, require_at_least, require_between, require_epsilon
 
@@ -246,25 +247,16 @@ class BloomReports:
         reports += np.bincount(cohorts, minlength=len(reports))
         held = keys != NOTHING
         positions = self.filters.positions(cohorts[held], keys[held])
-        positions.sort(axis=1)
-        # Functions that agree set one bit.
-        fresh = np.ones(positions.shape, dtype=np.bool_)
-        fresh[:, 1:] = positions[:, 1:] != positions[:, :-1]
         positions += cohorts[held, None] * self.filters.num_bits
-        count_into(positions[fresh], ones.reshape(-1))
+        # Functions that agree set one bit.
+        add_distinct(positions, ones.reshape(-1))
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
-        """Return the tally of reports with these noise-free counts, exactly distributed; O(m k).
-
-        Bits are answered independently: of a cohort's n reports, a bit that c of them set has
-        Bin(c, q*) + Bin(n - c, p*) ones, whatever the other bits have.
-        """
+        """Return the tally of reports with these noise-free counts, exactly distributed; O(m k)."""
         held, reports = self.split(counts)
-        tally = counts.copy()
-        ones, _ = self.split(tally)
-        ones[:] = rng.binomial(held, self.response.one)
-        ones += rng.binomial(reports[:, None] - held, self.response.zero)
-        return tally
+        one, zero = self.response.one, self.response.zero
+        ones = sum_of_bits(held, reports[:, None], one=one, zero=zero, rng=rng)
+        return np.concatenate([ones.ravel(), reports])
 
     def estimate_bits(self, tally: Tally) -> Floats:
         """Return ``(m, k) float64``: unbiased estimates of how many reports' values set each bit.

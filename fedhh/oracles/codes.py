@@ -11,13 +11,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.kernels.projective import (
-    draw_projective_responses,
-    inverses_modulo,
-    spread_over_multiples,
-    sum_orthogonal,
-)
-from fedhh.kernels.reports import draw_hadamard_responses
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import (
     LARGEST_TALLY,
@@ -29,8 +22,8 @@ from fedhh.oracles.base import (
     best_of,
 )
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
-from fedhh.oracles.hadamard import hadamard_entries
-from fedhh.random import Stream, generator, kernel_state
+from fedhh.oracles.hadamard import hadamard_entries, parity
+from fedhh.random import Stream, generator
 from fedhh.settings import Seed
 from fedhh.validation import InputError
 
@@ -139,10 +132,12 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         symbols = self.symbols[self._check_values(values)]
-        reports = np.empty(len(symbols), dtype=np.int64)
-        sizes = self.block_size, self.aggregate_size
-        draw_hadamard_responses(symbols, *sizes, self._own_share, reports, kernel_state(rng))
-        return reports
+        n, rows = len(symbols), symbols % self.block_size
+        columns = rng.integers(self.block_size, size=n)
+        # Columns of the wrong sign and of the right one differ in a bit that the row has.
+        columns ^= parity(rows & columns) * (rows & -rows)
+        free = rng.integers(self.aggregate_size, size=n)
+        return np.where(rng.random(n) < self._own_share, symbols - rows + columns, free)
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         # A value's score: reports in its half of its block, less those in the other half.
@@ -173,6 +168,8 @@ _MOST_POINTS = 2**26
 
 _LARGEST_TRANSFORM = 2**25
 """Of numbers; more do not fit a small machine."""
+
+_POINTS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,19 +268,48 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         """``(t,) int64``: the least number of a point with m coordinates after its 1."""
         return np.array([self._points_of(m) for m in range(self.num_coordinates)], dtype=np.int64)
 
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """Of an array of the field's vectors: r, t times."""
+        return (self.field_size,) * self.num_coordinates
+
     @cached_property
-    def _geometry(self) -> tuple[Values, Values]:
-        """What kernels know of it: see `fedhh.kernels.projective`."""
-        return self._firsts, inverses_modulo(self.field_size)
+    def _inverses(self) -> Values:
+        """``(r,) int64``: inverses modulo r, by Fermat's little theorem; 0 for 0."""
+        inverses, power = np.ones((2, self.field_size), dtype=np.int64)
+        power *= np.arange(self.field_size)
+        for bit in reversed(f"{self.field_size - 2:b}"):
+            inverses = inverses * power % self.field_size if bit == "1" else inverses
+            power = power * power % self.field_size
+        return inverses
 
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        values = self._check_values(values)
-        reports = np.empty(len(values), dtype=np.int64)
+        points = self._coordinates(self._check_values(values))
         # A report is free, uniform over all points, or bound to those that support its value.
-        bound = -math.expm1(-self.epsilon) * self.p
-        size = self.aggregate_size
-        draw_projective_responses(values, *self._geometry, size, bound, reports, kernel_state(rng))
-        return reports
+        choices = rng.integers(self.num_supporting, size=len(values))
+        bound = self._orthogonal(points, self._coordinates(choices))
+        free = rng.integers(self.aggregate_size, size=len(values))
+        is_bound = rng.random(len(values)) < -math.expm1(-self.epsilon) * self.p
+        return np.where(is_bound, bound, free)
+
+    def _orthogonal(self, points: Values, choices: Values) -> Values:
+        """Return the numbers of points orthogonal to some, one for each of c choices.
+
+        All coordinates but one are those of the choice, whose first one is 0: of a point of one
+        dimension less. The one left out is where the given point has its 1, so it follows. Both
+        are coordinates, ``(t, ...) int64``, that broadcast.
+        """
+        places = np.arange(self.num_coordinates).reshape(-1, *(1,) * (choices.ndim - 1))
+        first = (points != 0).argmax(axis=0)
+        own = places == first
+        # Close the gap at the front: what comes before the left-out coordinate moves to the left.
+        others = np.where(places < first, np.roll(choices, -1, axis=0), np.where(own, 0, choices))
+        others = np.where(own, -(others * points).sum(axis=0) % self.field_size, others)
+        lead = (others != 0).argmax(axis=0)
+        scale = self._inverses[np.take_along_axis(others, lead[None], axis=0)]
+        after = self.num_coordinates - 1 - lead
+        vectors = np.ravel_multi_index(tuple(others * scale % self.field_size), self._shape)
+        return np.asarray(vectors - self.field_size**after + self._firsts[after], dtype=np.int64)
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         # The cost is the class's, c for s.
@@ -291,13 +317,18 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
             candidates = np.arange(self.domain_size)
         if self.transforms(len(candidates)):
             supports = [self._transformed(each, candidates) for each in aggregates]
-        else:
-            supports = [sum_orthogonal(each, candidates, *self._geometry) for each in aggregates]
-        return np.array(supports, dtype=np.int64).reshape(len(aggregates), len(candidates))
+            return np.array(supports).reshape(len(aggregates), len(candidates))
+        choices = self._coordinates(np.arange(self.num_supporting))[:, None]
+        at_once = max(1, _POINTS_AT_ONCE // self.num_supporting)
+        supports = [np.zeros((len(aggregates), 0), dtype=np.int64)]
+        for start in range(0, len(candidates), at_once):
+            points = self._coordinates(candidates[start : start + at_once])[:, :, None]
+            supports.append(aggregates[:, self._orthogonal(points, choices)].sum(axis=2))
+        return np.concatenate(supports, axis=1)
 
     def transforms(self, num_candidates: int) -> bool:
         """Return whether a transform has fewer numbers than so many candidates have supporters."""
-        vectors = self.field_size**self.num_coordinates
+        vectors = math.prod(self._shape)
         return bool(vectors <= min(_LARGEST_TRANSFORM, num_candidates * self.num_supporting))
 
     def _transformed(self, aggregate: Tally, candidates: Values) -> Tally:
@@ -308,10 +339,12 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         candidate are orthogonal, to -1 elsewhere. It is right to the last report up to about
         10**12 reports.
         """
-        r, t = self.field_size, self.num_coordinates
-        spread = np.zeros(r**t)
-        spread_over_multiples(aggregate, self._firsts, r, spread)
-        spectrum = np.fft.rfftn(spread.reshape((r,) * t)).real
+        r, spread = self.field_size, np.zeros(self._shape)
+        (sent,) = np.nonzero(aggregate)
+        points = self._coordinates(sent)
+        for factor in range(1, r):
+            spread[tuple(points * factor % r)] = aggregate[sent]
+        spectrum = np.fft.rfftn(spread).real
         coordinates = self._coordinates(candidates)
         # A vector and its negative have the same value, and the transform keeps one of the two.
         kept = np.where(coordinates[-1] > r // 2, -coordinates, coordinates) % r
@@ -319,12 +352,16 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         return np.asarray(np.rint(supporters), dtype=np.int64)
 
     def _coordinates(self, numbers: Values) -> npt.NDArray[np.int64]:
-        """Return ``(t, c) int64``: the coordinates of points."""
+        """Return ``(t, c) int64``: the coordinates of points, by their numbers.
+
+        A point is written with its first coordinate that is not 0 as 1. With m coordinates after
+        that one, its number is (r**m - 1) / (r - 1) plus those, read in base r. So the numbers of
+        t - 1 coordinates come first among those of t.
+        """
         after = np.searchsorted(self._firsts, numbers, side="right") - 1
         # Read in base r, a point is its coordinates after the 1, and the 1.
         vectors = numbers - self._firsts[after] + self.field_size**after
-        places = self.field_size ** np.arange(self.num_coordinates)[::-1]
-        return np.asarray(vectors // places[:, None] % self.field_size, dtype=np.int64)
+        return np.stack(np.unravel_index(vectors, self._shape)).astype(np.int64)
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         # Orthogonality is symmetric: ask for every point's support by the values' points.

@@ -12,9 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
-from fedhh.kernels.sketch_reports import (
-    add_signs,
-)
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Floats, Reports, Tally, Values
 from fedhh.oracles.families import CellOracle
@@ -161,7 +158,10 @@ class HadamardSketch(SketchOracle):
         return sent
 
     def add_to_table(self, reports: Reports, table: Table) -> None:
-        add_signs(reports, table)
+        rows, coefficients, signs = reports.T
+        cells = table.reshape(-1)
+        np.add.at(cells, rows * table.shape[1] + coefficients, signs.astype(table.dtype))
+        table[:, -1] += np.bincount(rows, minlength=len(table)).astype(table.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

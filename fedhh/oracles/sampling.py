@@ -68,3 +68,14 @@ class SampledAggregates(FrequencyOracle):
                 f"{numbers.shape} with minimum {numbers.min() if numbers.size else None}."
             )
         return numbers
+
+
+def sum_of_bits(
+    held: Tally, num_reports: Tally | int, *, one: float, zero: float, rng: np.random.Generator
+) -> Tally:
+    """Return how many reports have a 1, for bits that are answered independently of each other.
+
+    Of n reports, a bit that c of them set has Bin(c, ``one``) + Bin(n - c, ``zero``) ones.
+    """
+    ones = rng.binomial(held, one)
+    return np.asarray(ones + rng.binomial(num_reports - held, zero), dtype=np.int64)

@@ -10,13 +10,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from fedhh.kernels.prng import lane_states
-from fedhh.kernels.sketch_reports import (
-    add_noise,
-    add_noisy_rows,
-    add_vectors,
-    noisy_vectors,
-)
+from fedhh.kernels.reports import add_vectors, noisy_vectors
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Reports, Values
 from fedhh.oracles.bits import SymmetricUnaryEncoding
@@ -39,7 +33,9 @@ class CellCounts(SampledAggregates, SketchOracle):
         return 1
 
     def add_to_table(self, reports: Reports, table: Table) -> None:
-        np.add.at(table, (reports[:, 0], reports[:, 1]), 1)
+        np.add.at(
+            table.reshape(-1), reports[:, 0] * self.row_size + reports[:, 1], table.dtype.type(1)
+        )
 
     def noise_free_counts(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
@@ -91,10 +87,6 @@ class CountMeanSketch(CellCounts):
     def report_draws(self) -> int:
         return self.num_cells
 
-    @property
-    def _flip(self) -> np.uint64:
-        return np.uint64(round(self.inner.q * 2.0**64))
-
     def _encode(self, sent: Reports) -> Reports:
         words = -(-self.num_cells // 64)
         padded = np.zeros((len(sent), words * 64), dtype=np.uint8)
@@ -108,24 +100,12 @@ class CountMeanSketch(CellCounts):
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         # 64 coins at once.
         rows, cells = self._draw_cells(values, rng)
-        bits = noisy_vectors(cells, self.num_cells, self._flip, kernel_state(rng))
+        flip = np.uint64(round(self.inner.q * 2.0**64))
+        bits = noisy_vectors(cells, self.num_cells, flip, kernel_state(rng))
         return np.concatenate([rows, bits.view(np.int64)], axis=1)
 
     def add_to_table(self, reports: Reports, table: Table) -> None:
         add_vectors(reports, table)
-
-    def _add_values(self, values: Values, out: Sketch, *, rng: np.random.Generator) -> None:
-        # No report is stored.
-        rows, cells = self._draw_cells(values, rng)
-        table = out.reshape(self.num_hashes, -1)
-        add_noisy_rows(rows.ravel(), cells, self._flip, table, lane_states(rng))
-
-    def _noisy(self, held: Sketch, rng: np.random.Generator) -> Sketch:
-        # Entries are flipped independently: a cell that is the own one of c of its row's n reports
-        # has Bin(c, p) + Bin(n - c, 1 - p) ones, whatever the other cells have.
-        table = np.empty_like(held)
-        add_noise(held, held.sum(axis=1), self.inner.q, table, kernel_state(rng))
-        return table
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         # Every row has room for all of the values.
@@ -202,8 +182,3 @@ class BassilySmith(CellCounts):
     @cached_property
     def inner(self) -> GeneralizedRandomizedResponse:
         return GeneralizedRandomizedResponse(epsilon=self.epsilon, domain_size=2)
-
-    def _noisy(self, held: Sketch, rng: np.random.Generator) -> Sketch:
-        # All rows at once: of the clients of each sign, Bin(c, p) keep it.
-        kept = rng.binomial(held, self.p)
-        return np.asarray(kept + (held - kept)[:, ::-1])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
-from fedhh.kernels.prng import lane_states
-from fedhh.kernels.sketch_reports import add_noisy_rows, noisy_vectors
+from fedhh.kernels.reports import noisy_vectors
 from fedhh.oracles import CountMeanSketch, HadamardCountMeanSketch
 from fedhh.random import kernel_state
-from fedhh.testing import ALPHA, follows_distribution
+from fedhh.testing import follows_distribution
 
 ORACLES = [
     CountMeanSketch(epsilon=2.0, domain_size=50, num_hashes=7, num_cells=70),
@@ -70,56 +68,3 @@ def test_narrow_tables_hold_the_same_sums(oracle):
     if isinstance(oracle, CountMeanSketch):
         ones = np.unpackbits(reports[:, 1:].copy().view(np.uint8))
         assert narrow.sum() == ones.sum()
-
-
-# The middle chance has sixteen leading bits that are all zero, so that every flip is settled by
-# the further bits; the others have both.
-@pytest.mark.parametrize("chance", [0.27, 3 * 2.0**-19, 1e-3])
-def test_noisy_rows_flip_every_entry_with_the_stated_chance(chance):
-    assert flip_statistic(chance, chance) < chi2.isf(ALPHA, 10)
-
-
-def test_the_test_of_flips_notices_too_many_and_too_few():
-    assert flip_statistic(0.27, 0.26) > chi2.isf(ALPHA, 10)
-    assert flip_statistic(0.27, 0.28) > chi2.isf(ALPHA, 10)
-
-
-def flip_statistic(claimed: float, used: float) -> float:
-    """Sum of squared z-scores of ten cells, each with its own share of set entries."""
-    num_reports, num_cells = 60_000, 10
-    rng = np.random.default_rng(4)
-    cells = rng.integers(7, size=num_reports)
-    table = np.zeros((1, num_cells), dtype=np.int64)
-    rows = np.zeros(num_reports, dtype=np.int64)
-    add_noisy_rows(rows, cells, np.uint64(round(used * 2.0**64)), table, lane_states(rng))
-    held = np.bincount(cells, minlength=num_cells)
-    mean = held * (1 - claimed) + (num_reports - held) * claimed
-    return float(((table[0] - mean) ** 2 / (num_reports * claimed * (1 - claimed))).sum())
-
-
-def test_entries_of_a_report_are_flipped_independently():
-    # Sums of two neighboring entries over single reports: 0, 1 or 2 flips.
-    num_reports = 40_000
-    rng = np.random.default_rng(5)
-    table = np.zeros((num_reports, 4), dtype=np.int64)
-    rows = np.arange(num_reports)
-    add_noisy_rows(rows, np.zeros_like(rows), np.uint64(round(0.3 * 2.0**64)), table,
-                   lane_states(rng))  # fmt: skip
-    assert follows_distribution(table[:, 1] + table[:, 2], {0: 0.49, 1: 0.42, 2: 0.09})
-
-
-def test_reports_go_to_their_own_rows():
-    table = np.zeros((3, 8), dtype=np.int64)
-    states = lane_states(np.random.default_rng(6))
-    add_noisy_rows(np.array([2, 0, 2]), np.array([5, 1, 5]), np.uint64(0), table, states)
-    assert table.sum() == 3
-    assert table[2, 5] == 2
-    assert table[0, 1] == 1
-
-
-def test_rows_of_more_cells_than_coins_are_drawn_at_once_are_filled_report_by_report():
-    table = np.zeros((1, 2**15 + 8), dtype=np.int64)
-    states = lane_states(np.random.default_rng(6))
-    cells = np.array([0, 2**15, 2**15])
-    add_noisy_rows(np.zeros(3, dtype=np.int64), cells, np.uint64(0), table, states)
-    assert (table[0, 0], table[0, 2**15], table.sum()) == (1, 2, 3)

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.kernels import projective
 from fedhh.oracles import ProjectiveGeometryResponse, SubsetSelection
 from fedhh.testing import follows_distribution
 from fedhh.validation import InputError
@@ -50,13 +49,8 @@ def vectors(oracle: ProjectiveGeometryResponse) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("oracle", [PLANE, SPACE])
 def test_numbers_of_points_are_their_places_in_numerical_order(oracle):
-    firsts, _ = oracle._geometry
-    out = np.empty_like(firsts)
-    for number, vector in enumerate(vectors(oracle)):
-        # In Python, which looks at no number beyond the last.
-        place = projective._write_point.py_func(number, oracle.field_size, firsts, out)
-        assert tuple(out) == vector
-        assert vector.index(1) == place
+    points = oracle._coordinates(np.arange(oracle.aggregate_size))
+    assert points.T.tolist() == [list(vector) for vector in vectors(oracle)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.kernels.sketch_reports import add_noise
 from fedhh.kernels.subset_tally import left_size
 from fedhh.oracles import (
     CountMeanSketch,
@@ -19,6 +18,7 @@ from fedhh.oracles import (
     SubsetSelection,
     subset_selection,
 )
+from fedhh.oracles.sampling import sum_of_bits
 from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.simulation.fidelity import is_less_work
@@ -226,11 +226,8 @@ def test_what_is_less_work_is_a_matter_of_sizes():
     ],
 )
 def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
-    rows = 400
-    held = np.full((rows, 100), hits)
-    ones = np.empty_like(held)
-    state = kernel_state(np.random.default_rng(0))
-    add_noise(held, np.full(rows, reports), flip, ones, state)
+    held, rng = np.full((400, 100), hits), np.random.default_rng(0)
+    ones = sum_of_bits(held, reports, one=1 - flip, zero=flip, rng=rng)
     own = np.arange(hits + 1)
     others = np.arange(reports - hits + 1)
     if reports <= 500:
