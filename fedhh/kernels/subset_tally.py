@@ -126,47 +126,6 @@ def _place(
         k += 1
 
 
-@subroutine
-def _last_class(reports: _Counts) -> int:
-    """Return the largest number of members that a report of a node has, 0 if there is none."""
-    last = len(reports) - 1
-    while last > 0 and reports[last] == 0:
-        last -= 1
-    return last
-
-
-@subroutine
-def _halve(
-    free: _Counts,
-    bound: _Counts,
-    bound_left: int,
-    bound_right: int,
-    left: int,
-    right: int,
-    halves: tuple[_Counts, _Counts, _Counts, _Counts],
-    scratch: tuple[_Floats, _Floats],
-    state: _State,
-) -> None:
-    """Draw a node's halves; ``halves`` are free and bound on the left, then on the right."""
-    free_left, kept_left, free_right, kept_right = halves
-    for half in halves:
-        half[:] = 0
-    for members in range(1, len(free)):
-        if free[members]:
-            _place(free[members], left, right, members, free_left, free_right, scratch, state)
-    for members in range(1, len(bound)):
-        reports = bound[members]
-        if reports:
-            here = draw_hypergeometric(bound_left, bound_right, reports, state)
-            bound_left -= here
-            bound_right -= reports - here
-            if here:
-                _place(here, left - 1, right, members, kept_left, free_right, scratch, state)
-            there = reports - here
-            if there:
-                _place(there, left, right - 1, members, free_left, kept_right, scratch, state)
-
-
 class Node(NamedTuple):
     """A range of values, and the reports with members in it.
 
@@ -192,15 +151,44 @@ def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
 
 
 @compiled
-def add_members(
-    node: Node,
-    before: _Counts,
-    votes: _Counts,
-    smallest: int,
-    ranges: _Counts,
-    reports: _Counts,
-    state: _State,
-) -> int:
+def halve(node: Node, before: _Counts, state: _State) -> tuple[Node, Node]:
+    """Return the halves of a node of two or more values, with what falls into each drawn.
+
+    Args:
+        node: The range, and its reports.
+        before: ``(s + 1,) int64``: how many reports are bound to values before each one.
+        state: ``(4,) uint64`` of the generator.
+    """
+    left = left_size(node.size)
+    right = node.size - left
+    classes = node.reports.shape[1]
+    # A half has as many members as it has values at most.
+    at_left = np.zeros((2, min(classes, left + 1)), dtype=np.int64)
+    at_right = np.zeros((2, min(classes, right + 1)), dtype=np.int64)
+    most = min(classes - 1, node.size)
+    scratch = (np.empty(most + 2), np.empty(most + 2))
+    middle, end = node.start + left, node.start + node.size
+    bound_left, bound_right = before[middle] - before[node.start], before[end] - before[middle]
+    for members in range(1, most + 1):
+        reports = node.reports[0, members]
+        if reports:
+            _place(reports, left, right, members, at_left[0], at_right[0], scratch, state)
+    for members in range(1, most + 1):
+        reports = node.reports[1, members]
+        if reports:
+            here = draw_hypergeometric(bound_left, bound_right, reports, state)
+            there = reports - here
+            bound_left -= here
+            bound_right -= there
+            if here:
+                _place(here, left - 1, right, members, at_left[1], at_right[0], scratch, state)
+            if there:
+                _place(there, left, right - 1, members, at_left[0], at_right[1], scratch, state)
+    return Node(node.start, left, at_left), Node(middle, right, at_right)
+
+
+@compiled
+def add_members(node: Node, before: _Counts, votes: _Counts, state: _State) -> None:
     """Place a node's members by halving its range again and again, and add them to the votes.
 
     Cost: O(s) draws at most, and far fewer where there are fewer members than values; it does not
@@ -208,87 +196,22 @@ def add_members(
 
     Args:
         node: Where to begin.
-        before: ``(s + 1,) int64``: how many reports are bound to values before each one.
+        before: ``(s + 1,) int64``, as in `halve`.
         votes: ``(s,) int64``, changed in place.
-        smallest: Nodes below it of at most so many values are left over: what happens in one is
-            independent of the others. 0 for none.
-        ranges: ``(p, 2) int64``: start and size of what is left over, filled in.
-        reports: ``(p, 2, k) int64``: its reports, filled in.
-
-    Returns:
-        How many nodes are left over.
+        state: ``(4,) uint64`` of the generator.
     """
-    left_over = 0
-    depth = 1
-    while 1 << (depth - 1) < node.size:
-        depth += 1
-    # Histograms of the nodes under way, free and bound, in the place of depth and side: a node has
-    # at most 2**(depth - 1 - level) values. Of a place, only classes up to its top are in use.
-    top = min(len(node.reports[0]) - 1, node.size)
-    offsets = np.zeros(depth + 1, dtype=np.int64)
-    for level in range(depth):
-        room = min(top, 1 << (depth - 1 - level)) + 1
-        offsets[level + 1] = offsets[level] + 4 * room
-    memory = np.zeros(offsets[depth], dtype=np.int64)
-    scratch = (np.empty(top + 2), np.empty(top + 2))
-    starts = np.zeros(depth + 1, dtype=np.int64)
-    sizes = np.zeros(depth + 1, dtype=np.int64)
-    places = np.zeros(depth + 1, dtype=np.int64)
-    tops = np.zeros(depth + 1, dtype=np.int64)
-    levels = np.zeros(depth + 1, dtype=np.int64)
-    for members in range(top + 1):
-        memory[members] = node.reports[0, members]
-        memory[top + 1 + members] = node.reports[1, members]
-    starts[0], sizes[0], tops[0] = node.start, node.size, top
-    waiting = 1
-    while waiting:
-        waiting -= 1
-        start, size, level = starts[waiting], sizes[waiting], levels[waiting]
-        place, top = places[waiting], tops[waiting] + 1
-        node_free, node_bound = memory[place : place + top], memory[place + top : place + 2 * top]
-        if level > 0 and size <= smallest:
-            ranges[left_over, 0], ranges[left_over, 1] = start, size
-            for members in range(top):
-                reports[left_over, 0, members] = node_free[members]
-                reports[left_over, 1, members] = node_bound[members]
-            left_over += 1
-            continue
-        if size == 1:
-            if top > 1:
-                votes[start] += node_free[1]
-            continue
-        classes = max(_last_class(node_free), _last_class(node_bound)) + 1
-        if classes == 1:
-            continue
-        left = left_size(size)
-        middle = start + left
-        # A half holds as many members as it has values, and as many as its parent's reports have.
-        most_left, most_right = min(classes - 1, left) + 1, min(classes - 1, size - left) + 1
-        at_left = offsets[level + 1]
-        at_right = at_left + 2 * most_left
-        _halve(
-            node_free[:classes],
-            node_bound[:classes],
-            before[middle] - before[start],
-            before[start + size] - before[middle],
-            left,
-            size - left,
-            (
-                memory[at_left : at_left + most_left],
-                memory[at_left + most_left : at_right],
-                memory[at_right : at_right + most_right],
-                memory[at_right + most_right : at_right + 2 * most_right],
-            ),
-            scratch,
-            state,
-        )
-        starts[waiting], sizes[waiting], levels[waiting] = middle, size - left, level + 1
-        places[waiting], tops[waiting] = at_right, most_right - 1
-        waiting += 1
-        starts[waiting], sizes[waiting], levels[waiting] = start, left, level + 1
-        places[waiting], tops[waiting] = at_left, most_left - 1
-        waiting += 1
-    return left_over
+    classes = node.reports.shape[1]
+    while classes > 1 and not node.reports[0, classes - 1] and not node.reports[1, classes - 1]:
+        classes -= 1
+    if classes == 1:
+        return
+    if node.size == 1:
+        votes[node.start] += node.reports[0, 1]
+        return
+    trimmed = Node(node.start, node.size, node.reports[:, :classes])
+    left, right = halve(trimmed, before, state)
+    add_members(left, before, votes, state)
+    add_members(right, before, votes, state)
 
 
 @compiled

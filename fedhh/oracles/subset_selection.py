@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.reports import draw_subsets
-from fedhh.kernels.subset_tally import Node, add_members, root
+from fedhh.kernels.subset_tally import add_members, halve, root
 from fedhh.kernels.variates import binomials
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import subsets_with
@@ -210,20 +210,19 @@ def sample_subset_tally(
     sums: Tally = bound.copy()
     before = np.r_[0, np.cumsum(bound)]
     whole = root(bound, int((true_counts - bound).sum()), subset_size)
+    if len(bound) < _WORTH_PARTS:
+        add_members(whole, before, sums, state)
+        return sums
     # Parts follow from the domain's size, not from the cores, and each has its own stream.
-    smallest = 0
-    if len(bound) >= _WORTH_PARTS:
-        smallest = 2 ** (len(bound) - 1).bit_length() // _MOST_PARTS
-    ranges = np.zeros((_MOST_PARTS, 2), dtype=np.int64)
-    reports = np.zeros((_MOST_PARTS, 2, subset_size + 1), dtype=np.int64)
-    num_parts = add_members(whole, before, sums, smallest, ranges, reports, state)
-    states = [kernel_state(rng) for _ in range(num_parts)]
-
-    def place(part: int) -> None:
-        node = Node(int(ranges[part, 0]), int(ranges[part, 1]), reports[part])
-        add_members(node, before, sums, 0, ranges, reports, states[part])
-
-    if num_parts:
-        with ThreadPoolExecutor(min(num_cores(), num_parts)) as pool:
-            list(pool.map(place, range(num_parts)))
+    smallest = 2 ** (len(bound) - 1).bit_length() // _MOST_PARTS
+    parts, waiting = [], [whole]
+    while waiting:
+        node = waiting.pop()
+        if node.size <= smallest:
+            parts.append(node)
+        elif node.reports[:, 1:].any():
+            waiting += reversed(halve(node, before, state))
+    states = [kernel_state(rng) for _ in parts]
+    with ThreadPoolExecutor(num_cores()) as pool:
+        list(pool.map(lambda *part: add_members(part[0], before, sums, part[1]), parts, states))
     return sums
