@@ -115,21 +115,16 @@ class _Cache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None if there is none that can be used."""
-        code = self._load(signature, target_context)
-        if code is None:
-            _tell(self._name)
-        return code
-
-    def _load(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         try:
             path = self._path(signature, target_context.codegen())
             return CompileResult._rebuild(target_context, *pickle.loads(path.read_bytes()))
         except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
-            return None
+            pass
         except Exception as error:  # Bad bytes may raise anything, and none of it matters.
             _say_once("not read", error)
-            return None
+        _tell(self._name)
+        return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the compiled code of a signature, if it can be kept."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge
 
 from fedhh.oracles.attack import bits_with, random_subsets, subsets_with
@@ -119,12 +118,9 @@ class SymmetricUnaryEncoding(UnaryEncoding, CellOracle):
     def q(self) -> float:
         return math.exp(-self.epsilon / 2) * self.p
 
-    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
-        return np.asarray(reports[np.arange(len(reports)), values] == 1)
-
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:
         ones = reports.sum(axis=1, dtype=np.int64)
-        own = self.supports(reports, value).astype(np.int64)
+        own = reports[np.arange(len(reports)), value].astype(np.int64)
         flips = ones - own + (1 - own)
         # ln q = ln p - epsilon / 2.
         return np.asarray(

@@ -76,10 +76,6 @@ class CellOracle(PureOracle):
     """A pure oracle that also randomizes the cells of a hash: see `fedhh.oracles.hashed`."""
 
     @abstractmethod
-    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
-        """Return ``(n,) bool``: whether each report supports one value, or the one beside it."""
-
-    @abstractmethod
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:
         """Return the log-probabilities, given one value, or each report's own of ``(n,)``."""
 

@@ -67,13 +67,10 @@ class HadamardSign(CellOracle):
         signs[rng.random(len(values)) >= self.p] *= -1
         return np.stack([coefficients, signs], axis=1)
 
-    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
-        entries = self._entries(reports[:, 0].astype(np.int64), np.asarray(values))
-        return np.asarray(entries == reports[:, 1])
-
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:
+        entries = self._entries(reports[:, 0].astype(np.int64), np.asarray(value))
         log_p = math.log(self.p) - math.log(self.num_coefficients)
-        return np.where(self.supports(reports, value), log_p, log_p - self.epsilon)
+        return np.where(entries == reports[:, 1], log_p, log_p - self.epsilon)
 
     def report_space(self) -> Reports:
         space = itertools.product(range(self.num_coefficients), (-1, 1))

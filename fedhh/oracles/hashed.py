@@ -232,15 +232,6 @@ class SketchOracle(Hashed):
         sums: Tally = sum_cells(self.hashes.coefficients[rows], tables, candidates)
         return sums
 
-    def _support_of_reports(self, reports: Reports, candidates: Values) -> Tally:
-        # One by one, or by way of their sketch if they are many.
-        if len(reports) * len(candidates) > self.aggregate_size:
-            return super()._support_of_reports(reports, candidates)
-        functions, sent = self._split(reports)
-        asked = (np.full(len(reports), candidate) for candidate in candidates.tolist())
-        supports = (self.inner.supports(sent, self._cells(functions, each)) for each in asked)
-        return np.fromiter((np.count_nonzero(each) for each in supports), dtype=np.int64)
-
     def exact_variance(self, true_counts: Values) -> Floats:
         """Return the exact variance of every value's estimate, over hash functions and coins.
 

@@ -141,12 +141,9 @@ class LocalHashing(Hashed):
         more = min(g, len(values) + 1) if sign <= 0 else 0
         others = random_subsets(g, more, num_functions, rng=rng)
         places = np.concatenate([cells, others], axis=1) + g * np.arange(num_functions)[:, None]
-        if more:
-            unique, numbers = np.unique(places, return_inverse=True)
-            held = np.tile(np.arange(places.shape[1]) < len(values), num_functions)
-            loads = np.bincount(numbers.ravel(), weights=held)
-        else:
-            unique, loads = np.unique(places, return_counts=True)
+        unique, numbers = np.unique(places, return_inverse=True)
+        held = np.tile(np.arange(places.shape[1]) < len(values), num_functions)
+        loads = np.bincount(numbers.ravel(), weights=held)
         first = np.searchsorted(unique, g * tries * np.arange(count))
         # Chance decides between equals.
         scores = sign * loads + rng.random(len(loads))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.votes import add_subset_votes
@@ -75,9 +74,6 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracl
         """
         counts = self._check_counts(counts)
         return sample_subset_tally(counts, subset_size=1, epsilon=self.epsilon, rng=rng)
-
-    def supports(self, reports: Reports, values: int | Values) -> npt.NDArray[np.bool_]:
-        return np.asarray(reports == values)
 
     def scores(self, loads: Tally) -> Tally:
         return loads

@@ -48,18 +48,6 @@ def test_coins_far_apart_are_independent():
 
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
-def test_a_few_values_are_asked_without_the_sketch(oracle):
-    values = np.random.default_rng(3).integers(50, size=40)
-    reports = oracle.privatize(values, rng=np.random.default_rng(4))
-    candidates = np.array([0, 7, 49])
-    direct = oracle.support(reports=reports, candidates=candidates)
-    assert direct.tolist() == oracle.support(oracle.aggregate(reports), candidates).tolist()
-    # A sketch is the way where it is the smaller one.
-    many = np.tile(reports, (100, 1))
-    assert oracle.support(reports=many, candidates=candidates).tolist() == (100 * direct).tolist()
-
-
-@pytest.mark.parametrize("oracle", ORACLES, ids=["cms", "hcms"])
 def test_narrow_tables_hold_the_same_sums(oracle):
     reports = oracle.privatize(np.arange(50), rng=np.random.default_rng(5))
     narrow = np.zeros((7, oracle.aggregate_size // 7), dtype=np.int16)
