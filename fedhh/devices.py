@@ -237,7 +237,7 @@ def check_ins(
 
 def _check_points(points: Points) -> None:
     """Raise InputError unless points are those of a curve that rises."""
-    if not points or any(len(point) != 2 for point in points):
+    if not points:
         raise InputError(f"Expected check_in as points [hours, share], got {shown(points)}.")
     hours, shares = zip(*points, strict=True)
     if not all(math.isfinite(x) and 0 <= x <= MOST_HOURS for x in hours):

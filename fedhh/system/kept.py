@@ -16,6 +16,9 @@ from pathlib import Path
 
 from fedhh.system.files import write_text
 
+_MOST_KEPT = 64
+"""Texts, the newest ones; each may have some 10 MB."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +44,8 @@ def kept_text(
     text = make()
     try:
         write_text(path, text)
+        for old in sorted(path.parent.glob("*.txt"), key=os.path.getmtime)[:-_MOST_KEPT]:
+            old.unlink(missing_ok=True)
     except OSError as error:
         _log.info("%s is not kept, so it is made again: %s", name, error.strerror)
     return text

@@ -34,6 +34,17 @@ def test_other_sources_and_other_names_are_other_texts(directory):
     assert len(list(directory.iterdir())) == 3
 
 
+def test_the_newest_texts_are_kept(directory, monkeypatch):
+    monkeypatch.setattr("fedhh.system.kept._MOST_KEPT", 2)
+    for number in range(3):
+        kept_text("words", bytes([number]), lambda: "text")
+        for file in directory.iterdir():
+            os.utime(file, (0, file.stat().st_mtime - 60))
+    assert len(list(directory.iterdir())) == 2
+    kept_text("words", b"\2", never)
+    assert kept_text("words", b"\0", lambda: "again") == "again"
+
+
 def test_a_file_that_is_empty_or_no_text_is_made_again(directory):
     for damage in (b"", b"\xff"):
         kept_text("words", b"a", lambda: "text")
