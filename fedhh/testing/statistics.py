@@ -29,7 +29,7 @@ def distribution_p_value(
             tuple.
         distribution: Each outcome's probability.
     """
-    counts = _counted(draws) if isinstance(draws, np.ndarray) else Counter(draws)
+    counts = Counter(_outcomes(draws) if isinstance(draws, np.ndarray) else draws)
     if any(distribution.get(outcome, 0.0) <= 0 for outcome in counts):
         return 0.0
     num_draws = sum(counts.values())
@@ -78,18 +78,6 @@ def distinct_rows(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArra
         numbers = numbers * size + digits[:, column]
     _, first, places = np.unique(numbers, return_index=True, return_inverse=True)
     return table[first], places
-
-
-def _counted(array: npt.NDArray[Any]) -> Counter[Any]:
-    """Return how often each entry, or row, is there; an object for each draw would take longer."""
-    table = array.reshape(len(array), -1)
-    if table.dtype.kind in "biu" and len(table):
-        found, places = distinct_rows(table)
-        counts = np.bincount(places).tolist()
-        return Counter(
-            dict(zip(_outcomes(found.reshape(-1, *array.shape[1:])), counts, strict=True))
-        )
-    return Counter(_outcomes(array))
 
 
 def _outcomes(array: npt.NDArray[Any]) -> list[Any]:
