@@ -47,38 +47,24 @@ ASSUMPTIONS = "votes of different values are independent (approximation, within 
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerAnonymity:
+class LayerAnonymity(Selection):
     """How likely one layer keeps a value that few contribute.
 
     Attributes:
-        local_epsilon: Privacy of one report.
-        domain_size: s, the dummy included.
-        subset_size: d.
         num_kept: eta, candidates that the layer keeps.
         num_reports: n, dummies included.
         variant: "tight" or "lemma".
     """
 
-    local_epsilon: float
-    domain_size: int
-    subset_size: int
     num_kept: int
     num_reports: int
     variant: str = "tight"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_num_reports(self.num_reports)
         require_choice(VARIANTS, variant=self.variant)
         require_at_least(1, num_kept=self.num_kept)
-        _ = self._distribution
-
-    @cached_property
-    def _distribution(self) -> Selection:
-        return Selection(
-            local_epsilon=self.local_epsilon,
-            domain_size=self.domain_size,
-            subset_size=self.subset_size,
-        )
 
     @property
     def decides(self) -> bool:
@@ -91,7 +77,7 @@ class LayerAnonymity:
         s, d = self.domain_size, self.subset_size
         if self.variant == "lemma":
             return float(d - 2)
-        p, q = self._distribution.p, self._distribution.q
+        p, q = self.p, self.q
         own_if_absent = p * (1 - (d - 1) / (s - 1)) / (1 - q)
         own_if_present = p * (d - 1) / ((s - 1) * q)
         # For d = s - 1 the corrections divide by zero where nothing is left to correct.
@@ -150,7 +136,7 @@ class LayerAnonymity:
         return lower_tail(self.num_kept - 1, others, exceeds)
 
     def _probability_kept(self, count: int) -> float:
-        p, q = self._distribution.p, self._distribution.q
+        p, q = self.p, self.q
         first_held, held = _pmf_window(count, p)
         first_other, other = _pmf_window(self.num_reports - count, q)
         votes = convolve(held, other)
