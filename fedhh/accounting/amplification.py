@@ -224,7 +224,7 @@ class _Shuffled:
         return tuple(Use(bound=law, times=times) for law, times in laws.items())
 
     def _law(self, rounds: Sequence[PlannedRound]) -> Blanket:
-        """Return the blanket of a round, or of an epoch: of all its rounds, or above each."""
+        """Return the blanket of an epoch of secret order, or one above those of all rounds."""
         plan, sizes = self.plan, Counter[tuple[int, int]]()
         for each in rounds:
             sizes[each.smallest_domain, each.largest_domain] += each.fewest_reports
@@ -240,7 +240,8 @@ class _Shuffled:
         laws = [each.spread if each.both < _FEW * each.neither else each for each in laws]
         one = dominating_blanket(laws)
         # Where more may answer than counted, a bound has to fall with their number.
-        if plan.hides_epochs and not plan.may_miss_answers and SlotwiseBlanket.suits(laws):
+        exact = plan.hides_epochs and plan.max_items == 1 and not plan.may_miss_answers
+        if exact and SlotwiseBlanket.suits(laws):
             return SlotwiseBlanket.of(laws, above=one.among(sum(sizes.values())))
         return one.among(self.reports)
 
@@ -250,15 +251,7 @@ class _Shuffled:
         if not plan.is_subset_selection:
             return (Clones(local_epsilon=epsilon, num_reports=self.reports),)
         if self.uses > 1 or plan.domains_vary:
-            smallest, largest = plan.domains
-            return (
-                reachable_blanket(
-                    local_epsilon=epsilon,
-                    num_reports=self.reports,
-                    smallest_domain=smallest,
-                    largest_domain=largest,
-                ),
-            )
+            return (self._law(plan.layers),)
         sizes = {
             (min(each.fewest_reports, NUM_REPORTS_RANGE[1]), each.largest_domain)
             for each in plan.layers

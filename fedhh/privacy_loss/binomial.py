@@ -215,28 +215,15 @@ def lattice(trials: int, p: float, *, tolerance: float) -> Lattice:
         p: Success probability in (0, 1).
         tolerance: Relative width of a bin.
     """
-    mean = trials * p
-    variance = mean * (1.0 - p)
-    low = max(0, int(mean - bernstein(variance, _LEFT_TAIL)))
-    high = min(trials, int(mean + bernstein(variance, _RIGHT_TAIL)) + 1)
-    counts = np.arange(low, high + 1, dtype=np.float64)
-    first, last, probability = _binned(
-        counts, pmf(counts, trials, p), mean=mean, variance=variance, tolerance=tolerance
-    )
-    return Lattice(
-        first=first,
-        last=last,
-        probability=probability,
+    low, high = window(trials, p, right=_RIGHT_TAIL)
+    return _binned(
+        low,
+        pmf(np.arange(low, high + 1), trials, p),
+        [(trials, p)],
+        tolerance=tolerance,
         below=float(lower_tail(low - 1, trials, p)),
         above=float(upper_tail(high + 1, trials, p)),
     )
-
-
-def window(trials: int, p: float) -> tuple[int, int]:
-    """Return the first and the last count of all but 1e-43 of Bin(trials, p)."""
-    mean = trials * p
-    wide = bernstein(mean * (1.0 - p), _LEFT_TAIL)
-    return max(0, int(mean - wide)), min(trials, int(mean + wide) + 1)
 
 
 def lattice_of_sum(parts: Sequence[tuple[int, float]], *, tolerance: float) -> Lattice:
@@ -255,28 +242,49 @@ def lattice_of_sum(parts: Sequence[tuple[int, float]], *, tolerance: float) -> L
         outside += float(lower_tail(start - 1, trials, p) + upper_tail(stop + 1, trials, p))
         low += start
     # Only positive numbers are multiplied and added.
-    whole = functools.reduce(np.convolve, masses)
-    first, last, probability = _binned(
-        low + np.arange(whole.size, dtype=np.float64),
-        whole,
-        mean=math.fsum(trials * p for trials, p in parts),
-        variance=math.fsum(trials * p * (1.0 - p) for trials, p in parts),
-        tolerance=tolerance,
-    )
-    return Lattice(first=first, last=last, probability=probability, below=outside, above=0.0)
+    summed = functools.reduce(np.convolve, masses)
+    return _binned(low, summed, parts, tolerance=tolerance, below=outside, above=0.0)
+
+
+def window(trials: int, p: float, *, right: float = _LEFT_TAIL) -> tuple[int, int]:
+    """Return the first and the last count of all but 1e-43 of Bin(trials, p).
+
+    Args:
+        trials: Number of trials.
+        p: Success probability.
+        right: -ln of what may be right of the last count.
+    """
+    mean = trials * p
+    variance = mean * (1.0 - p)
+    low = max(0, int(mean - bernstein(variance, _LEFT_TAIL)))
+    return low, min(trials, int(mean + bernstein(variance, right)) + 1)
 
 
 def _binned(
-    counts: Floats, masses: Floats, *, mean: float, variance: float, tolerance: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return the first and the last of the counts of each bin, and its probability."""
+    low: int,
+    masses: Floats,
+    parts: Sequence[tuple[int, float]],
+    *,
+    tolerance: float,
+    below: float,
+    above: float,
+) -> Lattice:
+    """Return the bins of a sum of binomials, whose masses from ``low`` on are known."""
+    mean = math.fsum(trials * p for trials, p in parts)
+    variance = math.fsum(trials * p * (1.0 - p) for trials, p in parts)
+    counts = np.arange(low, low + masses.size, dtype=np.float64)
     width = max(1, int(tolerance * (mean + 1)))
     starts = np.arange(0, counts.size, width)
     if starts.size > _MANY_BINS:
         rare = np.abs(counts[starts] - mean) > _RARE * np.sqrt(variance)
         starts = starts[~rare | (np.arange(starts.size) % 8 == 0)]
-    ends = np.append(starts[1:], counts.size) - 1
-    return counts[starts], counts[ends], np.add.reduceat(masses, starts)
+    return Lattice(
+        first=counts[starts],
+        last=counts[np.append(starts[1:], counts.size) - 1],
+        probability=np.add.reduceat(masses, starts),
+        below=below,
+        above=above,
+    )
 
 
 def bernstein(variance: float, log_odds: float) -> float:
