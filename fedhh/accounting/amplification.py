@@ -237,7 +237,8 @@ class _Shuffled:
             )
             for (smallest, largest), reports in sizes.items()
         ]
-        laws = [each.spread if each.both < _FEW * each.neither else each for each in laws]
+        if plan.participation == "every-round":
+            laws = [each.spread if each.both < _FEW * each.neither else each for each in laws]
         one = dominating_blanket(laws)
         # Where more may answer than counted, a bound has to fall with their number.
         exact = plan.hides_epochs and plan.max_items == 1 and not plan.may_miss_answers
