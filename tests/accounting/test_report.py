@@ -305,7 +305,7 @@ def test_a_cohort_of_one_client_hides_nothing():
     ("change", "message"),
     [
         ({"delta": 0.0}, "1e-14 <= delta"),
-        ({"alpha": 1.5}, "alpha > 0 and < 1, got alpha=1.5"),
+        ({"alpha": 1.5}, "Expected 0 < alpha < 1, got alpha=1.5"),
         ({"max_items": 5}, "num_reports = num_clients [*] max_items = 10000 in pass 1, layer 0"),
         ({"local_epsilon": -1.0}, "local_epsilon=-1.0"),
     ],

@@ -94,7 +94,7 @@ def test_wrong_claims_are_refused():
         (lambda: Answers(each=1.0, times=-1), "times=-1"),
         (lambda: EpsilonDelta(epsilon=-1.0), "epsilon=-1.0"),
         (lambda: EpsilonDelta(epsilon=math.nan), "epsilon=nan"),
-        (lambda: EpsilonDelta(epsilon=1.0, delta=1.0), "delta >= 0 and < 1"),
+        (lambda: EpsilonDelta(epsilon=1.0, delta=1.0), "0 <= delta < 1"),
     ):
         with pytest.raises(InputError, match=message):
             make()
