@@ -216,7 +216,7 @@ MANY = {"clients_per_layer": 500, "max_items": 3, "local_epsilon": 6.0}
                 candidates=Candidates([f"word{place}" for place in range(50)]), keep=5,
                 size_share=0.5,
             ),
-            2,
+            1,
         ),
         (fedhh.TrieHH(clients_per_layer=300, threshold=6, depth=4), 0),
     ]),
