@@ -26,8 +26,7 @@ from fedhh.oracles import SubsetSelection, make_oracle
 from fedhh.questions.channel import Answering
 from fedhh.questions.clients import Coins, Held
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import Aggregate
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.random import kernel_state
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
@@ -64,7 +63,7 @@ def add_drawn(table: np.ndarray, num_votes: int, state: np.ndarray) -> None:
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
 
 
-def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
+def gboard() -> Iterator[tuple[str, Population, WordMatcher, Question]]:
     """Yield the layers of the preset gboard-random-one-pass.
 
     Which prefixes go on is decided as for all clients of the layer: the noise-free counts of one
@@ -100,7 +99,7 @@ def gboard() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
         state = protocol.finish_round(state, question, aggregate)
 
 
-def chat() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
+def chat() -> Iterator[tuple[str, Population, WordMatcher, Question]]:
     """Yield the layers of the default's setting, with the clients of one block."""
     protocol = LdpTrieHH(
         clients_per_layer=BLOCK, depth=15, passes=1, eta_max=1_000, max_items=10,
@@ -113,7 +112,7 @@ def chat() -> Iterator[tuple[str, Population, WordMatcher, VoteQuestion]]:
 
 
 def measure(
-    name: str, population: Population, words: WordMatcher, question: VoteQuestion
+    name: str, population: Population, words: WordMatcher, question: Question
 ) -> dict[str, Any]:
     """Return one layer's row."""
     clients = np.arange(BLOCK) + question.cohort.start

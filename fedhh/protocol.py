@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
+from typing import Any, ClassVar, Generic, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
 from fedhh.found import Discoveries, Found
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.settings import Settings
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
@@ -22,7 +22,6 @@ from fedhh.words.trie import Codes
 
 __all__ = [
     "Answers",
-    "AnyProtocol",
     "Decision",
     "Discoveries",
     "DiscoveryProtocol",
@@ -33,12 +32,9 @@ __all__ = [
     "RunState",
 ]
 
-State = TypeVar("State")
-QuestionType = TypeVar("QuestionType", bound=AnyQuestion)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Answers(Generic[QuestionType]):
+class Answers:
     """The answers to a question, as the server reads them.
 
     Attributes:
@@ -48,7 +44,7 @@ class Answers(Generic[QuestionType]):
     """
 
     planned: PlannedRound
-    question: QuestionType
+    question: Question
     aggregate: Aggregate
 
     @cached_property
@@ -131,7 +127,7 @@ class Answers(Generic[QuestionType]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Heard(Generic[State]):
+class Heard:
     """What a protocol makes of a round's answers.
 
     Attributes:
@@ -146,7 +142,7 @@ class Heard(Generic[State]):
             not computed. None for another rule.
     """
 
-    own: State
+    own: Any
     decision: Decision
     found: Found | None = None
     kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
@@ -154,7 +150,7 @@ class Heard(Generic[State]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RunState(Generic[State]):
+class RunState:
     """Where a run stands; it says all that is needed to go on.
 
     Attributes:
@@ -167,7 +163,7 @@ class RunState(Generic[State]):
     """
 
     place: int
-    own: State
+    own: Any
     found: Found
     kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
     posterior: npt.NDArray[np.float32] | None = None
@@ -269,11 +265,11 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
         return num_clients // len(self.plan.layers)
 
     @abstractmethod
-    def begin(self) -> State:
+    def begin(self) -> Any:
         """Return what the protocol knows before the first round."""
 
     @abstractmethod
-    def ask(self, planned: PlannedRound, run: RunState[State]) -> QuestionType | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the question of a planned round, or None if the round is not needed.
 
         Whom it asks, for how many contributions, the plan says: what the question itself says of
@@ -281,7 +277,7 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
         """
 
     @abstractmethod
-    def hear(self, run: RunState[State], answers: Answers[QuestionType]) -> Heard[State]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a round's answers say.
 
         Args:
@@ -289,11 +285,11 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
             answers: The answers.
         """
 
-    def discoveries(self, run: RunState[State]) -> Discoveries:
+    def discoveries(self, run: RunState) -> Discoveries:
         """Return the words found so far."""
         return run.found.discoveries(self.symbols)
 
-    def stopped(self, run: RunState[State]) -> RunState[State]:
+    def stopped(self, run: RunState) -> RunState:
         """Return the state of a run that ends before its plan does.
 
         Words that a validation round would still have tested are not returned: what is claimed of
@@ -303,12 +299,12 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
             return replace(run, found=Found.nothing(self.longest_word + 1))
         return run
 
-    def initialize(self) -> RunState[State]:
+    def initialize(self) -> RunState:
         """Return the state before the first question."""
         return RunState(place=0, own=self.begin(), found=Found.nothing(self.longest_word + 1))
 
     @final
-    def next_question(self, run: RunState[State]) -> AnyQuestion | None:
+    def next_question(self, run: RunState) -> Question | None:
         """Return what to broadcast next, to whom the plan says; None if the discovery is over."""
         for planned in self.plan.layers[run.place :]:
             question = self.asker(planned).ask(planned, run)
@@ -317,7 +313,7 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
         return None
 
     @final
-    def addressed(self, planned: PlannedRound, question: AnyQuestion) -> AnyQuestion:
+    def addressed(self, planned: PlannedRound, question: Question) -> Question:
         """Return a question to those whom a planned round asks, for as many contributions."""
         return replace(
             question,
@@ -329,9 +325,7 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
             pad=planned.padded,
         )
 
-    def finish_round(
-        self, run: RunState[State], question: AnyQuestion, aggregate: Aggregate
-    ) -> RunState[State]:
+    def finish_round(self, run: RunState, question: Question, aggregate: Aggregate) -> RunState:
         """Return the state after the answers to a question.
 
         Raises:
@@ -373,6 +367,3 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
     def unknown_of(self, found: Found) -> Found:
         """Return the words of a round that are not known to all; all of them here."""
         return found
-
-
-AnyProtocol = DiscoveryProtocol[Any, Any]

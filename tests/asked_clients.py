@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fedhh.clients.clients import Clients
 from fedhh.questions.answer import Answer
 from fedhh.questions.clients import ClientBlock
-from fedhh.questions.question import AnyQuestion
+from fedhh.questions.question import Question
 from fedhh.simulation.executor import Broadcast, Executor, Worker
 
 
@@ -36,7 +36,7 @@ class Recording:
 
 
 def answered(
-    asked: Executor | Worker, question: AnyQuestion, blocks: Iterable[int] | None = None
+    asked: Executor | Worker, question: Question, blocks: Iterable[int] | None = None
 ) -> Answer:
     """Return the answer of a question's whole cohort, or of some of its blocks by a worker."""
     broadcast = Broadcast.to_all(question)

@@ -11,7 +11,7 @@ from fedhh.audit import EpsilonDelta, Finding, audit
 from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.matching import WordMatcher
 from fedhh.random import Stream, generator
 from fedhh.simulation.engine import Round, rounds
@@ -34,7 +34,7 @@ class AuditedRun:
 
 
 def audit_run(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     population: Clients,
     *,
     num_runs: int,

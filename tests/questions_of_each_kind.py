@@ -37,7 +37,7 @@ PUZZLE = FragmentPuzzle(
 NOISE = DiscreteLaplace(std=4.0)
 
 
-def asked(*, names: Any, choice: Any, channel: Any, **address: Any) -> Question[Any, Any, Any]:
+def asked(*, names: Any, choice: Any, channel: Any, **address: Any) -> Question:
     """Return a question of 500 clients for three contributions each, unless told."""
     whom = {
         "pass_index": 0,

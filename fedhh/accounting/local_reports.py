@@ -33,7 +33,7 @@ from fedhh.validation import InputError
 
 if TYPE_CHECKING:
     from fedhh.accounting.terms import PrivacyTerms
-    from fedhh.questions.question import AnyQuestion
+    from fedhh.questions.question import Question
 
 _ITEM_THEOREMS = {
     "ss": SUN_LOCAL,
@@ -213,7 +213,7 @@ class LocalReports(Plan):
         others = self.validation_randomizer not in {None, *self.randomizers}
         return [spec.name for spec in self.randomizers] == ["ss"] and not others
 
-    def check_question(self, question: AnyQuestion) -> None:
+    def check_question(self, question: Question) -> None:
         """Raise InputError unless a question asks for no more than the plan states."""
         super().check_question(question)
         self.check_report(question)
@@ -235,7 +235,7 @@ class LocalReports(Plan):
                     "clients do not send exactly max_items reports, say padded=False."
                 )
 
-    def check_report(self, question: AnyQuestion) -> None:
+    def check_report(self, question: Question) -> None:
         """Raise InputError unless a question's contributions are randomized as stated."""
         where = f"pass {question.pass_index + 1}, layer {question.layer}"
         asked = getattr(question.channel, "votes_per_client", "all")

@@ -39,7 +39,7 @@ from fedhh.questions.noise_shares import WRAP_CHANCE, DiscreteLaplace, NoiseName
 from fedhh.validation import InputError
 
 if TYPE_CHECKING:
-    from fedhh.questions.question import AnyQuestion
+    from fedhh.questions.question import Question
 
 EVERY_LAYER = (
     "All {} layers that the settings allow ask the same clients and are composed, however many "
@@ -122,7 +122,7 @@ class NoisySums(Plan):
         at_zero = replace(central, method=method, epsilon=pure, delta=0.0, theorem=PURE_NOISY_SUMS)
         return [central, replace(at_zero, best=False)]
 
-    def check_question(self, question: AnyQuestion) -> None:
+    def check_question(self, question: Question) -> None:
         """Raise InputError unless a question asks for no less noise than the plan states."""
         super().check_question(question)
         noise = getattr(question.channel, "noise", None)
@@ -205,7 +205,7 @@ class SecureSums(NoisySums):
     def least_part(self) -> float:
         return min(self.fewest_shares(each) / each.num_clients for each in self.layers)
 
-    def check_question(self, question: AnyQuestion) -> None:
+    def check_question(self, question: Question) -> None:
         super().check_question(question)
         modulus = getattr(question.channel, "modulus", None)
         if modulus != self.modulus:

@@ -49,7 +49,7 @@ from fedhh.accounting.terms import PrivacyTerms
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 if TYPE_CHECKING:
-    from fedhh.questions.question import AnyQuestion
+    from fedhh.questions.question import Question
 
 _CURATOR = (
     "Avent et al. (2017), head list after Korolova et al. (2009) and Laplace counts; proof in "
@@ -126,7 +126,7 @@ class OptInBlend(Plan):
         own = (each for each in self.layers if not self._is_of_others(each))
         return min(each.fewest_clients for each in own)
 
-    def _is_of_others(self, asked: PlannedRound | RoundSummary | AnyQuestion) -> bool:
+    def _is_of_others(self, asked: PlannedRound | RoundSummary | Question) -> bool:
         planned = {(each.pass_index, each.layer) for each in self.local.layers}
         return (asked.pass_index, asked.layer) in planned
 
@@ -150,7 +150,7 @@ class OptInBlend(Plan):
         """Return the plan whose rounds accept fewer answers than they ask for, in both groups."""
         return replace(super().accepting(fewest), local=self.local.accepting(fewest))
 
-    def check_question(self, question: AnyQuestion) -> None:
+    def check_question(self, question: Question) -> None:
         """Raise InputError unless a question asks for no more than its group's plan states."""
         super().check_question(question)
         if self._is_of_others(question):

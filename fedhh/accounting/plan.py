@@ -30,7 +30,7 @@ from fedhh.validation import InputError, require_choice, shown
 
 if TYPE_CHECKING:  # Questions load compiled code, which accounting does not need.
     from fedhh.accounting.terms import PrivacyTerms
-    from fedhh.questions.question import AnyQuestion
+    from fedhh.questions.question import Question
 
 Participation = Literal["one-round", "every-round", "epochs"]
 """In which rounds a client answers: in that of its cohort, in all, or in one of each epoch."""
@@ -354,7 +354,7 @@ class Plan:
             f"the plan has {len(self.layers)} rounds: state it in the protocol's plan."
         )
 
-    def check_question(self, question: AnyQuestion) -> None:
+    def check_question(self, question: Question) -> None:
         """Raise InputError unless a question asks for no more than its planned round states.
 
         What accounting claims before a run rests on the plan, so it is not taken on trust that a

@@ -17,7 +17,7 @@ from fedhh.questions.channel import NOT_THE_FIRST_BLOCK, Answering, Channel, tog
 from fedhh.questions.choice import Attack, Goal
 from fedhh.questions.clients import ClientBlock, Sent
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.question import AnyQuestion, Tally
+from fedhh.questions.question import Question, Tally
 from fedhh.random import Stream, generator
 from fedhh.words.lexicon import Lexicon
 
@@ -54,7 +54,7 @@ class Fakes:
         self._seed = seed
         self._matcher = WordMatcher(Lexicon(words=list(words)))
 
-    def answer(self, question: AnyQuestion, numbers: Sequence[int]) -> Answer:
+    def answer(self, question: Question, numbers: Sequence[int]) -> Answer:
         """Return what so many fake clients of each group send in answer to a question."""
         tally = np.zeros(question.tally_size, dtype=np.int64)
         is_honest = self._goal != "demote" and self._strategy == "input"
@@ -63,9 +63,7 @@ class Fakes:
         aggregate = Answer.of(tally, sent).aggregate
         return Answer(aggregate=aggregate, diagnostics=Diagnostics(fakes=aggregate))
 
-    def _send_honest(
-        self, question: AnyQuestion, numbers: Sequence[int], tally: Tally
-    ) -> list[Sent]:
+    def _send_honest(self, question: Question, numbers: Sequence[int], tally: Tally) -> list[Sent]:
         """Add what clients with these words send, who do as they are asked."""
         # Another seed than the run's: the same streams would give fakes the coins of honest ones.
         coins = generator(self._seed, Stream.ADVERSARY, _COINS)
@@ -76,9 +74,7 @@ class Fakes:
             for block, start in enumerate(range(0, len(words), _AT_ONCE), NOT_THE_FIRST_BLOCK)
         ]
 
-    def _send_crafted(
-        self, question: AnyQuestion, numbers: Sequence[int], tally: Tally
-    ) -> list[Sent]:
+    def _send_crafted(self, question: Question, numbers: Sequence[int], tally: Tally) -> list[Sent]:
         goal: Goal = "demote" if self._goal == "demote" else "promote"
         if self._strategy == "random-reports":
             goal = "random"

@@ -17,9 +17,7 @@ import numpy.typing as npt
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.question import Messages
-from fedhh.questions.records import RecordQuestion
-from fedhh.words.puzzle import FragmentPuzzle
+from fedhh.questions.question import Messages, Question
 
 Numbers = npt.NDArray[np.int64]
 
@@ -93,7 +91,7 @@ class OracleRecords(RecordForm):
 class FragmentRecords(RecordForm):
     """Records of words for SFP, as its question asks for them: Apple (2017), Algorithm 9."""
 
-    question: RecordQuestion[FragmentPuzzle]
+    question: Question
 
     @property
     def epsilon(self) -> float:

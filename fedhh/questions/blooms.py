@@ -14,19 +14,16 @@ from fedhh.hashing import Keys
 from fedhh.oracles.attack import bits_with
 from fedhh.oracles.bloom import BloomReports
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import SIGNS, Attack, SampleB
+from fedhh.questions.choice import SIGNS, Attack
 from fedhh.questions.clients import Coins, Said, Sent, Values
-from fedhh.questions.names import StringNames
-from fedhh.questions.question import SEED_BITS, AnyQuestion, Question, Tally
+from fedhh.questions.question import SEED_BITS, Question, Tally
 from fedhh.questions.records import PaddedRecords
-from fedhh.questions.reports import (
-    or_random,
-)
+from fedhh.questions.reports import or_random
 from fedhh.words.puzzle import FragmentPuzzle
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ngrams(PaddedRecords[FragmentPuzzle]):
+class Ngrams(PaddedRecords):
     """Whole strings and pairs of their n-grams, as records of three reports of RAPPOR's.
 
     Source: Fanti, Pihur, Erlingsson (2016), "Building a RAPPOR with the unknown: privacy-preserving
@@ -45,6 +42,7 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
         ngrams: Reports about n-grams, of few bits and one hash.
     """
 
+    puzzle: FragmentPuzzle
     words: BloomReports
     ngrams: BloomReports
 
@@ -76,7 +74,7 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
     def download_bits(self) -> float:
         return 2 * SEED_BITS
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         both = 2 * self.ngrams.filters.num_bits + math.log2(self.ngrams.filters.num_cohorts)
         return self.words.report_bits + both + math.log2(len(self.pairs))
 
@@ -90,9 +88,7 @@ class Ngrams(PaddedRecords[FragmentPuzzle]):
         shape = (-1, self.ngrams.filters.num_cohorts, self.num_patterns, self.num_patterns)
         return tally[:first], tally[first:].reshape(shape)
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         pairs = rng.integers(len(self.pairs), size=len(keys))
@@ -185,12 +181,10 @@ class Blooms(Channel):
     def download_bits(self) -> float:
         return SEED_BITS
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         return self.reports.report_bits
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         keys, reports = said.contributions(question.pad), self.reports
         add = reports.add_noise_free_counts if question.counts_only else reports.add_reports
         add(keys, rng=coins.randomizer, out=tally)
@@ -216,10 +210,6 @@ class Blooms(Channel):
         keys, sign = attack.aim
         add_filters(self.reports, keys, attack.count, sign=sign, rng=attack.rng, out=attack.tally)
         return attack.sent(holds=sign != 0)
-
-
-NgramQuestion = Question[StringNames, SampleB, Ngrams]
-BloomQuestion = Question[StringNames, SampleB, Blooms]
 
 
 def add_filters(

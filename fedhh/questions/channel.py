@@ -15,7 +15,7 @@ from fedhh.questions.choice import Attack, Choice
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.noise import AnyNoise
-from fedhh.questions.question import Aggregate, AnyQuestion, Messages, Tally, merge_messages
+from fedhh.questions.question import Aggregate, Messages, Question, Tally, merge_messages
 
 NOT_THE_FIRST_BLOCK = 1
 """The first block may bring what is no client's, such as the noise of servers."""
@@ -57,18 +57,18 @@ class Channel(ABC):
         """Bits of what clients download about it."""
         return 0.0
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         """Return the bits of the reports of one contribution to a question; NaN if unknown."""
         return math.nan
 
-    def table(self, question: AnyQuestion, known: Known) -> Any:
+    def table(self, question: Question, known: Known) -> Any:
         """Return what is computed once for each distinct word; None if nothing is."""
         return None
 
     @abstractmethod
     def add(
         self,
-        question: AnyQuestion,
+        question: Question,
         said: Said,
         table: Any,
         coins: Coins,
@@ -85,7 +85,7 @@ class Channel(ABC):
                 question asks for those.
         """
 
-    def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
+    def merged(self, question: Question, messages: Sequence[Messages | None]) -> Messages | None:
         """Return several blocks' messages as one array, or None if no block has any.
 
         Where a channel counts equal messages, those of several blocks may become one.
@@ -93,7 +93,7 @@ class Channel(ABC):
         return merge_messages(messages)
 
     def support(
-        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+        self, question: Question, aggregate: Aggregate, values: Values | None = None
     ) -> Tally:
         """Return how many reports support each value: what a server reads from an aggregate.
 
@@ -104,7 +104,7 @@ class Channel(ABC):
         """
         return aggregate.tally if values is None else aggregate.tally[values]
 
-    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> AnyNoise:
+    def noise_of(self, question: Question, aggregate: Aggregate) -> AnyNoise:
         """Return what chance does to a value's support."""
         raise NotImplementedError
 
@@ -126,7 +126,7 @@ class Channel(ABC):
         return False
 
     def scale(
-        self, question: AnyQuestion, counts: Tally, drawn: int, num_clients: int
+        self, question: Question, counts: Tally, drawn: int, num_clients: int
     ) -> tuple[Tally, int]:
         """Return the noise-free counts of so many clients from those of some, and their dummies.
 
@@ -143,7 +143,7 @@ class Channel(ABC):
         """Random numbers that a contribution's reports take; 0 if "auto" should never sample."""
         return 0
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
+    def count(self, question: Question, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         """Add a block's noise-free counts faster than `add` does; None where there is no such way.
 
         Arguments are those of `add`, and who holds what in place of what is said.
@@ -177,7 +177,7 @@ class Channel(ABC):
         answering = Answering(question, attack.words, int(attack.rng.integers(2**63)))
         return answering.add_block(ClientBlock.holding(words), NOT_THE_FIRST_BLOCK, attack.tally)
 
-    def targets_of_a_fake(self, question: AnyQuestion) -> int:
+    def targets_of_a_fake(self, question: Question) -> int:
         """Return how many of the words a fake client claims to hold, see `craft`."""
         choice: Choice = question.choice
         return choice.num_reports(question)
@@ -190,7 +190,7 @@ class Answering:
         question: The broadcast.
     """
 
-    def __init__(self, question: AnyQuestion, words: WordMatcher, seed: int) -> None:
+    def __init__(self, question: Question, words: WordMatcher, seed: int) -> None:
         """Prepare to answer for a population with these words, in a run of this seed."""
         self.question, self._seed = question, seed
         self._known = question.names.known(words, question.alphabet)
@@ -221,7 +221,7 @@ class Answering:
         return channel.add(question, said, self._table, coins, tally)
 
 
-def together(question: AnyQuestion, parts: Sequence[Sent]) -> Sent:
+def together(question: Question, parts: Sequence[Sent]) -> Sent:
     """Return what was sent in several parts."""
     channel: Channel = question.channel
     return Sent(

@@ -14,7 +14,7 @@ from fedhh.oracles.base import require_in_domain
 from fedhh.questions.clients import ClientBlock, Coins, Held, Known, Said, Sent, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import ItemSets, Names
-from fedhh.questions.question import AnyQuestion, Messages, Tally
+from fedhh.questions.question import Messages, Question, Tally
 from fedhh.random import Stream, kernel_state
 
 Goal = Literal["promote", "demote", "random"]
@@ -39,7 +39,7 @@ class Attack:
         tally: ``(question.tally_size,) int64``: what they send is added here.
     """
 
-    question: AnyQuestion
+    question: Question
     words: WordMatcher
     targets: Values
     goal: Goal
@@ -91,7 +91,7 @@ class Choice(ABC):
     """A client's choice; `say` is all that a new one must define."""
 
     @abstractmethod
-    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+    def say(self, question: Question, held: Held, coins: Coins) -> Said:
         """Return what each client of a block says.
 
         Args:
@@ -100,7 +100,7 @@ class Choice(ABC):
             coins: The block's.
         """
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent:
+    def count(self, question: Question, held: Held, coins: Coins, tally: Tally) -> Sent:
         """Add how often each value is said to ``tally``, and return what that is in all."""
         # Compiled code loads with clients, and with no server that only asks.
         from fedhh.kernels.subset_tally import count_into
@@ -111,7 +111,7 @@ class Choice(ABC):
         count_into(values, tally)
         return Sent.of(said, len(values))
 
-    def num_reports(self, question: AnyQuestion) -> int:
+    def num_reports(self, question: Question) -> int:
         """Return how many contributions a client makes at most."""
         return question.max_items
 
@@ -136,13 +136,13 @@ class SampleB(Choice):
     sampler: str
     layer: int | None = None
 
-    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+    def say(self, question: Question, held: Held, coins: Coins) -> Said:
         from fedhh.kernels.sampling import choose_contributions
 
         values, sizes = choose_contributions(*self._choices(question, held, coins))
         return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
 
-    def _choices(self, question: AnyQuestion, held: Held, coins: Coins) -> tuple[Any, ...]:
+    def _choices(self, question: Question, held: Held, coins: Coins) -> tuple[Any, ...]:
         """Return how clients sample at most B of their values, as the kernels take it.
 
         `fedhh.kernels.sampling.choose_contributions` returns the values, ``(n, B) int64``, -1 where
@@ -172,7 +172,7 @@ class OneTyped(Choice):
     nothing.
     """
 
-    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+    def say(self, question: Question, held: Held, coins: Coins) -> Said:
         words = draw_words(held.rows, coins.rng(Stream.SAMPLING))
         drawn = words >= 0
         values = np.full((len(words), 1), -1, dtype=np.int64)
@@ -180,7 +180,7 @@ class OneTyped(Choice):
         sizes = (values[:, 0] >= 0).astype(np.int64)
         return Said(values=values, sizes=sizes, holders=int(sizes.sum()))
 
-    def num_reports(self, question: AnyQuestion) -> int:
+    def num_reports(self, question: Question) -> int:
         return 1
 
 
@@ -192,7 +192,7 @@ class SetChoice(Choice):
     S&P.
     """
 
-    def say(self, question: AnyQuestion, held: Held, coins: Coins) -> Said:
+    def say(self, question: Question, held: Held, coins: Coins) -> Said:
         names: ItemSets = question.names
         owners, candidates = names.held_by(held)
         sizes = np.bincount(owners, minlength=len(held.rows.clients))
@@ -212,7 +212,7 @@ class SetChoice(Choice):
             rng: Source of the clients' choices.
         """
 
-    def num_reports(self, question: AnyQuestion) -> int:
+    def num_reports(self, question: Question) -> int:
         return 1
 
     def held_with(self, attack: Attack) -> Values:

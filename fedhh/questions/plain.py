@@ -12,13 +12,12 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.questions.channel import Channel, in_turn
-from fedhh.questions.choice import Attack, OneTyped, SampleB
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
-from fedhh.questions.names import StringNames, TrieNames
+from fedhh.questions.names import StringNames
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import (
     Aggregate,
-    AnyQuestion,
     Messages,
     Question,
     Tally,
@@ -47,7 +46,7 @@ class PlainVotes(Channel):
     def domain_size(self) -> int:
         return self.num_candidates + 1
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         return self.pure.report_bits
 
     @cached_property
@@ -55,12 +54,10 @@ class PlainVotes(Channel):
         """What a vote is of: a report that is its value."""
         return make_pure_oracle(OracleSpec(name="none", epsilon=math.inf), self.domain_size)
 
-    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
+    def noise_of(self, question: Question, aggregate: Aggregate) -> Noise:
         return Noise(oracle=self.pure, num_reports=aggregate.num_reports)
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         return self._vote(said.values.ravel(), tally)
 
     def _vote(self, votes: Values, tally: Tally) -> Sent:
@@ -117,7 +114,7 @@ class PlainWords(Channel):
     def domain_size(self) -> int:
         return self.num_keys
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         size = math.log2(question.max_items + 1) if self.by_size else 0.0
         return float(question.names.length * math.log2(question.alphabet.size) + size)
 
@@ -125,16 +122,14 @@ class PlainWords(Channel):
         """Return the numbers of a row of the messages."""
         return names.length + 1 + self.by_size
 
-    def table(self, question: AnyQuestion, known: Known) -> tuple[Values, Codes]:
+    def table(self, question: Question, known: Known) -> tuple[Values, Codes]:
         """Return the words' keys, ascending, and how each is spelled."""
         assert known.codes is not None
         usable = np.flatnonzero(known.values >= 0)
         keys, first = np.unique(known.values[usable], return_index=True)
         return keys, known.codes[usable[first]]
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         most = question.max_items
         sent = keys >= 0
@@ -154,11 +149,11 @@ class PlainWords(Channel):
         rows[:, : question.names.length] = codes[np.searchsorted(known, words[kinds])]
         return Sent.of(said, len(keys), rows)
 
-    def merged(self, question: AnyQuestion, messages: Sequence[Messages | None]) -> Messages | None:
+    def merged(self, question: Question, messages: Sequence[Messages | None]) -> Messages | None:
         together = merge_messages(messages)
         return None if together is None else self.one_row_each(question.names, together)
 
-    def rows(self, question: AnyQuestion, aggregate: Aggregate) -> Messages:
+    def rows(self, question: Question, aggregate: Aggregate) -> Messages:
         """Return the answers' messages, see `one_row_each`.
 
         Raises:
@@ -204,7 +199,7 @@ class PlainWords(Channel):
         kept = replace(attack.question, channel=replace(self, inclusion=1.0))
         return super().craft(replace(attack, question=kept))
 
-    def targets_of_a_fake(self, question: AnyQuestion) -> int:
+    def targets_of_a_fake(self, question: Question) -> int:
         # Where a client's words share its weight, one target alone has the largest weight.
         return 1 if self.by_size else question.max_items
 
@@ -223,7 +218,3 @@ class PlainWords(Channel):
         if self.by_size:
             messages[:, -2] = attack.each
         return attack.sent(messages=messages)
-
-
-WordVoteQuestion = Question[TrieNames, OneTyped, PlainVotes]
-WordsQuestion = Question[StringNames, SampleB, PlainWords]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +12,15 @@ from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import SIGNS, Attack, SampleB
+from fedhh.questions.choice import SIGNS, Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import SEED_BITS, Aggregate, AnyQuestion, Question, Tally
+from fedhh.questions.question import SEED_BITS, Aggregate, Question, Tally
 from fedhh.questions.reports import or_random, report_maker, tell
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
-
-Parts = TypeVar("Parts", bound=StringParts)
 
 
 class PartsTable:
@@ -59,21 +57,21 @@ class PartsTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PaddedRecords(Channel, Generic[Parts]):
+class PaddedRecords(Channel):
     """What records about padded strings share; nothing of a record can be checked.
 
     Attributes:
         puzzle: How strings become keys and parts; public, shared by both sides.
     """
 
-    puzzle: Parts
+    puzzle: StringParts
 
     @property
     def names(self) -> StringNames:
         """Names of the strings that records are about."""
         return StringNames(keys=self.puzzle.names, length=self.puzzle.length, longest_word=None)
 
-    def table(self, question: AnyQuestion, known: Known) -> PartsTable:
+    def table(self, question: Question, known: Known) -> PartsTable:
         assert known.codes is not None
         return PartsTable(self.puzzle, known.codes, known.values)
 
@@ -91,7 +89,7 @@ class PaddedRecords(Channel, Generic[Parts]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Records(PaddedRecords[Parts], Generic[Parts]):
+class Records(PaddedRecords):
     """Whole strings and, at a random position, one part of each: Apple (2017), Algorithm 9.
 
     A contribution is a record of two reports about one string: the string through the word oracle;
@@ -148,7 +146,7 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
     def download_bits(self) -> float:
         return 2 * SEED_BITS
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         position = (self.puzzle.num_positions - 1).bit_length()
         return self.words.report_bits + self.fragments.report_bits + position
 
@@ -159,14 +157,12 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
         fragments = tally[first : len(tally) - positions]
         return tally[:first], fragments.reshape(positions, -1), tally[len(tally) - positions :]
 
-    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
+    def noise_of(self, question: Question, aggregate: Aggregate) -> Noise:
         """Return what chance does to a string's support, others in its cells included."""
         words, _, _ = self.split(aggregate.tally)
         return Noise.of_aggregate(self.words, aggregate.num_reports, words)
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         keys, rng = said.contributions(question.pad), coins.randomizer
         reported = or_random(keys, self.puzzle.names.num_keys, rng)
         positions = rng.integers(self.puzzle.num_positions, size=len(keys))
@@ -215,6 +211,3 @@ class Records(PaddedRecords[Parts], Generic[Parts]):
             aggregate_in_parts(self.fragments, make, number, fragment_sums[place])
         records += numbers
         return attack.sent(holds=sign != 0)
-
-
-RecordQuestion = Question[StringNames, SampleB, Records[Parts]]

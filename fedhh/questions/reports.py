@@ -20,14 +20,13 @@ from fedhh.oracles import (
 from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import Attack, PaddedMember, SampleB, SetSize
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
-from fedhh.questions.names import ItemSets, StringNames, TrieNames
+from fedhh.questions.names import ItemSets, TrieNames
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import (
     SEED_BITS,
     Aggregate,
-    AnyQuestion,
     Messages,
     Question,
     Tally,
@@ -121,7 +120,7 @@ class Reports(Channel):
             return None
         return ClientVotes(oracle=self.pure, max_items=max_items)
 
-    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> Noise:
+    def noise_of(self, question: Question, aggregate: Aggregate) -> Noise:
         """Return what chance does to a value's support, in a sketch values that share its cells."""
         votes = self.client_votes(question.max_items)
         if votes is not None:
@@ -163,12 +162,10 @@ class Reports(Channel):
         filled = self.nothing is not None and self.nothing + 1 < self.num_values
         return math.log2(self.num_values) if filled else 0.0
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         return self.randomizer.report_bits
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         rng = coins.randomizer
         votes = self.client_votes(question.max_items)
         if votes is not None:
@@ -190,7 +187,7 @@ class Reports(Channel):
         return values if self.nothing is None else np.where(values < 0, self.nothing, values)
 
     def support(
-        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+        self, question: Question, aggregate: Aggregate, values: Values | None = None
     ) -> Tally:
         """Return how many reports support each value.
 
@@ -239,7 +236,7 @@ class Reports(Channel):
         return self.can_sample and self._counts_values and self.nothing is not None
 
     def scale(
-        self, question: AnyQuestion, counts: Tally, drawn: int, num_clients: int
+        self, question: Question, counts: Tally, drawn: int, num_clients: int
     ) -> tuple[Tally, int]:
         assert self.nothing is not None
         scaled = np.rint(counts * (num_clients / drawn)).astype(np.int64)
@@ -253,7 +250,7 @@ class Reports(Channel):
     def report_draws(self) -> int:
         return self.randomizer.report_draws
 
-    def count(self, question: AnyQuestion, held: Held, coins: Coins, tally: Tally) -> Sent | None:
+    def count(self, question: Question, held: Held, coins: Coins, tally: Tally) -> Sent | None:
         if not self._counts_values:
             return None
         sent: Sent = question.choice.count(question, held, coins, tally)
@@ -296,16 +293,6 @@ class Reports(Channel):
         else:
             return make(attack.count).astype(np.int64)
         return None
-
-
-VoteQuestion = Question[TrieNames, SampleB, Reports]
-"""Asks for votes on what extends kept prefixes: Gboard paper, Algorithm 2, lines 10-18."""
-StringQuestion = Question[StringNames, SampleB, Reports]
-"""Asks for strings, whatever they are."""
-SetQuestion = Question[ItemSets, Any, Reports]
-"""Asks about the set of candidates that a client holds."""
-MemberQuestion = Question[ItemSets, PaddedMember, Reports]
-SizeQuestion = Question[ItemSets, SetSize, Reports]
 
 
 def report_maker(

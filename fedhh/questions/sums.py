@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from fedhh.questions.channel import Channel
-from fedhh.questions.choice import Attack, Goal, SampleB
+from fedhh.questions.choice import Attack, Goal
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.noise import SumNoise
 from fedhh.questions.noise_shares import WRAP_CHANCE, NoiseShares
 from fedhh.questions.question import (
     Aggregate,
-    AnyQuestion,
     Question,
     Tally,
 )
@@ -51,7 +50,7 @@ class NoisyVotes(Channel):
     def part(self, num_clients: int, cohort: int) -> float:
         """Return which part of the noise is in the sum over so many clients of a cohort."""
 
-    def noise_of(self, question: AnyQuestion, aggregate: Aggregate) -> SumNoise:
+    def noise_of(self, question: Question, aggregate: Aggregate) -> SumNoise:
         part = self.part(aggregate.num_clients, question.cohort.size)
         return SumNoise(noise=self.noise, part=part)
 
@@ -76,20 +75,18 @@ class SecureVotes(NoisyVotes):
         return num_clients / cohort
 
     def support(
-        self, question: AnyQuestion, aggregate: Aggregate, values: Values | None = None
+        self, question: Question, aggregate: Aggregate, values: Values | None = None
     ) -> Tally:
         """Return the sums modulo M, as the representatives nearest to 0."""
         half = self.modulus // 2
         sums = super().support(question, aggregate, values)
         return np.asarray((sums + half) % self.modulus - half, dtype=np.int64)
 
-    def report_bits(self, question: AnyQuestion) -> float:
+    def report_bits(self, question: Question) -> float:
         """Bits of the masked vector, over the contributions in it; keys and masks not counted."""
         return self.num_candidates * math.log2(self.modulus) / question.max_items
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         """Add up votes and noise shares of those clients that do not drop out.
 
         The shares of a block's clients are drawn as their sum, which has the distribution of their
@@ -164,9 +161,7 @@ class OpenedVotes(NoisyVotes):
         """Return 1: the noise does not come from clients."""
         return 1.0
 
-    def add(
-        self, question: AnyQuestion, said: Said, table: Any, coins: Coins, tally: Tally
-    ) -> Sent:
+    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
         """Count the votes of each candidate, as two servers would together.
 
         The servers' noise comes with the first block, so that no count without it is ever passed
@@ -178,7 +173,7 @@ class OpenedVotes(NoisyVotes):
             tally += self.noise.draw(1.0, len(tally), rng=coins.of_round(Stream.CURATOR))
         return Sent.of(said, len(values) * question.max_items)
 
-    def chances(self, question: AnyQuestion) -> Values:
+    def chances(self, question: Question) -> Values:
         """Return ``(c,) float64``: how often a uniform vote is for each candidate."""
         return np.full(self.num_candidates, 1 / (self.num_candidates + 1))
 
@@ -201,12 +196,12 @@ class UploadVotes(OpenedVotes):
     The upload's size is that of an implementation, see docs/accounting.md, section 11.
     """
 
-    def table(self, question: AnyQuestion, known: Known) -> Values:
+    def table(self, question: Question, known: Known) -> Values:
         """Return the candidates that the words begin with."""
         names: UploadNames = question.names
         return names.candidates(known.words, question.alphabet)
 
-    def chances(self, question: AnyQuestion) -> Values:
+    def chances(self, question: Question) -> Values:
         """Return the chance of each candidate for a string of uniform symbols, ends among them.
 
         The servers check that an upload is one string. A candidate of i symbols, the end included,
@@ -216,7 +211,3 @@ class UploadVotes(OpenedVotes):
         lengths = np.full(names.num_candidates, names.trie.length + 1)
         lengths[names.num_extensions :] = (names.finished != 0).sum(axis=1) + 1
         return np.asarray(float(question.alphabet.size) ** -lengths)
-
-
-SecureSumQuestion = Question[TrieNames, SampleB, SecureVotes]
-OpenedQuestion = Question[TrieNames, SampleB, OpenedVotes]

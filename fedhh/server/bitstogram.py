@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.questions.records import RecordQuestion
+from fedhh.questions.question import Question
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
@@ -24,7 +24,7 @@ Scores = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitstogram(SketchedRecords[FragmentPuzzle]):
+class Bitstogram(SketchedRecords):
     """Settings of Bitstogram, over symbols instead of bits.
 
     A public hash sends each string to one of T buckets. A contribution draws a position of the
@@ -88,7 +88,7 @@ class Bitstogram(SketchedRecords[FragmentPuzzle]):
         )
 
     def candidates(
-        self, question: RecordQuestion[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: Question, sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
         puzzle, fragments = question.channel.puzzle, question.channel.fragments
         counts = np.stack(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import StringNames
-from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.plain import PlainWords
+from fedhh.questions.question import Question
 from fedhh.random import Stream, generator
 from fedhh.server.blending import Floats, Shares, client_shares, opt_in_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
@@ -52,7 +52,7 @@ class BlenderState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
+class Blender(LocalProtocol):
     """Settings of BLENDER, for words.
 
     Some clients have opted in: they trust a curator with plain words, which publishes only what is
@@ -180,9 +180,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             variance=np.zeros(0),
         )
 
-    def ask(
-        self, planned: PlannedRound, run: RunState[BlenderState]
-    ) -> WordsQuestion | VoteQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
             return self.records()
@@ -193,7 +191,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             run.own.head, plain if planned.layer == _OPT_IN else self._randomizer
         )
 
-    def hear(self, run: RunState[BlenderState], answers: Answers[Any]) -> Heard[BlenderState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a group's answers say; after the clients', the words with blended estimates.
 
         Estimates are blended shares, times the clients that did not opt in; their variances are
@@ -209,7 +207,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             return self._with_opt_in(run.own, answers)
         return self._with_clients(run.own, answers)
 
-    def records(self) -> WordsQuestion:
+    def records(self) -> Question:
         """Return the question for plain words."""
         (seed,) = self.seeds(1)
         names = StringNames.draw(self.symbols, length=self.length, seed=seed)
@@ -220,7 +218,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
 
-    def _with_head(self, own: BlenderState, answers: Answers[WordsQuestion]) -> Heard[BlenderState]:
+    def _with_head(self, own: BlenderState, answers: Answers) -> Heard:
         question = answers.question
         rows = question.channel.rows(question, answers.aggregate)
         head = self.head_list(rows)
@@ -252,9 +250,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         kept = order[noisy[order] > self.threshold][: self.max_words]
         return words[kept].astype(np.uint16)
 
-    def _with_opt_in(
-        self, own: BlenderState, answers: Answers[VoteQuestion]
-    ) -> Heard[BlenderState]:
+    def _with_opt_in(self, own: BlenderState, answers: Answers) -> Heard:
         scale, clients = self.opt_in_scale, answers.aggregate.num_clients
         noisy = answers.votes + self.noise(_OPT_IN, len(answers.votes), scale)
         shares = opt_in_shares(noisy, num_clients=clients, scale=scale)
@@ -264,9 +260,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
             decision=_counting(answers, noise_std=math.sqrt(2) * scale),
         )
 
-    def _with_clients(
-        self, own: BlenderState, answers: Answers[VoteQuestion]
-    ) -> Heard[BlenderState]:
+    def _with_clients(self, own: BlenderState, answers: Answers) -> Heard:
         oracle, aggregate, votes = answers.noise.oracle, answers.aggregate, answers.votes
         clients, reports = aggregate.num_clients, aggregate.num_reports
         local = client_shares(votes, oracle, num_clients=clients, num_reports=reports)
@@ -283,7 +277,7 @@ class Blender(LocalProtocol[BlenderState, WordsQuestion | VoteQuestion]):
         return Heard(own=own, decision=_counting(answers, noise_std=answers.noise.std), found=found)
 
 
-def _counting(answers: Answers[VoteQuestion], *, noise_std: float) -> Decision:
+def _counting(answers: Answers, *, noise_std: float) -> Decision:
     """Return the decision of a round that estimates its candidates and keeps all."""
     size = answers.question.num_candidates
     return Decision(num_candidates=size, num_kept=size, noise_std=noise_std, kept_by="estimates")

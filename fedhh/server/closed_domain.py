@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Generic
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, QuestionType, State
+from fedhh.protocol import Answers, Heard
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
-from fedhh.questions.reports import MemberQuestion, Reports, SizeQuestion
+from fedhh.questions.reports import Reports
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.server.padded_sampling import sample_counts
 from fedhh.server.post_processed import PostProcessed
@@ -38,7 +38,7 @@ MOST_CANDIDATES = 2**22
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClosedDomain(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
+class ClosedDomain(CohortProtocol):
     """A discovery among candidates: a public list of words, known to all before the run.
 
     Attributes:
@@ -78,9 +78,8 @@ class ClosedDomain(CohortProtocol[State, QuestionType], Generic[State, QuestionT
 
 @dataclass(frozen=True, kw_only=True)
 class SetProtocol(
-    ClosedDomain[State, QuestionType],
-    PostProcessed[State, QuestionType],
-    Generic[State, QuestionType],
+    ClosedDomain,
+    PostProcessed,
 ):
     """A discovery whose clients send one report each about the set of words that they hold.
 
@@ -108,7 +107,7 @@ class SetProtocol(
         oracle: OracleSpec,
         *,
         largest: int | None = None,
-    ) -> SizeQuestion:
+    ) -> Question:
         """Return the question for how many candidates a client holds.
 
         Args:
@@ -129,7 +128,7 @@ class SetProtocol(
         oracle: OracleSpec,
         *,
         padded_size: int,
-    ) -> MemberQuestion:
+    ) -> Question:
         """Return the question for one member of a client's set, which is padded to L.
 
         Args:
@@ -144,8 +143,8 @@ class SetProtocol(
         )
 
     def hear_sample(
-        self, answers: Answers[MemberQuestion], *, is_last: bool, sizes: Floats | None = None
-    ) -> tuple[Ints, Heard[Any]]:
+        self, answers: Answers, *, is_last: bool, sizes: Floats | None = None
+    ) -> tuple[Ints, Heard]:
         """Return the places of the words with the most support, and what the round says.
 
         Of the last round, these are the words found, best first; of others the 2 k best, ascending.

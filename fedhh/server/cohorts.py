@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
-from fedhh.protocol import DiscoveryProtocol, QuestionType, State
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.channel import Channel
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import Names
@@ -19,9 +19,6 @@ from fedhh.questions.question import Question
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
-
-NamesType = TypeVar("NamesType", bound=Names)
-ChannelType = TypeVar("ChannelType", bound=Channel)
 
 Delta = Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")]
 """Of a central guarantee."""
@@ -37,7 +34,7 @@ _SEEDS = ("hash_seed", "noise_seed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionType]):
+class Cohorts(DiscoveryProtocol):
     """A discovery that asks cohorts of clients for words over an alphabet.
 
     Attributes:
@@ -127,9 +124,7 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
             )
         return {"clients_per_layer": size}
 
-    def asking(
-        self, names: NamesType, channel: ChannelType
-    ) -> Question[NamesType, SampleB, ChannelType]:
+    def asking(self, names: Names, channel: Channel) -> Question:
         """Return the question for up to B of a client's values, which the sampler chooses."""
         return Question(names=names, choice=SampleB(sampler=self.sampler), channel=channel)
 
@@ -183,7 +178,7 @@ class Cohorts(DiscoveryProtocol[State, QuestionType], Generic[State, QuestionTyp
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contributing(Cohorts[State, QuestionType], Generic[State, QuestionType]):
+class Contributing(Cohorts):
     """A discovery whose clients choose up to B of their words.
 
     Attributes:
@@ -196,7 +191,7 @@ class Contributing(Cohorts[State, QuestionType], Generic[State, QuestionType]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Central(Cohorts[State, QuestionType], Generic[State, QuestionType]):
+class Central(Cohorts):
     """A discovery with a central guarantee of its own, by noise, samples or thresholds.
 
     Attributes:

@@ -18,11 +18,11 @@ from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.protocol import Answers
 from fedhh.questions.names import TrieNames
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Question
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
-from fedhh.server.trie import MOST_PREFIXES, EtaTrie, TrieState
+from fedhh.server.trie import MOST_PREFIXES, EtaTrie
 from fedhh.settings import Passes
 from fedhh.validation import InputError
 
@@ -32,9 +32,9 @@ FewestCandidates = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
 
 @dataclass(frozen=True, kw_only=True)
 class LocalTrie(
-    LocalProtocol[TrieState, VoteQuestion],
-    PostProcessed[TrieState, VoteQuestion],
-    EtaTrie[VoteQuestion],
+    LocalProtocol,
+    PostProcessed,
+    EtaTrie,
 ):
     """A trie whose layers ask fresh clients for randomized votes on extensions of kept prefixes.
 
@@ -77,7 +77,7 @@ class LocalTrie(
                     "vote follows from the number of its reports, got pad=false; set pad=true."
                 )
 
-    def question(self, names: TrieNames) -> VoteQuestion:
+    def question(self, names: TrieNames) -> Question:
         return self.votes_question(names, self.oracle_spec)
 
     @property
@@ -138,6 +138,6 @@ class LdpTrieHH(LocalTrie):
     def most_prefixes(self, candidates: int) -> int:
         return super().most_prefixes(candidates) if self.ties == "strict" else candidates
 
-    def keep(self, answers: Answers[VoteQuestion]) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
         """Return the best ``eta_max`` candidates, and the votes that keep one."""
         return top_eta(answers.votes, self.most_kept, ties=self.ties)

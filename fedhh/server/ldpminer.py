@@ -15,7 +15,7 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.reports import SetQuestion
+from fedhh.questions.question import Question
 from fedhh.server.closed_domain import Ints, SetProtocol
 from fedhh.server.cohorts import Seed
 from fedhh.server.padded_sampling import padded_size, set_sizes
@@ -50,7 +50,7 @@ class LdpMinerState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
+class LdpMiner(SetProtocol):
     """Settings of LDPMiner, among words that are known before.
 
     All clients answer in both rounds, with half of ``local_epsilon`` each. In the first, a client
@@ -152,7 +152,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
         size = 0 if isinstance(self.padded_size, str) else self.padded_size
         return LdpMinerState(kept=np.arange(len(self.domain)), padded_size=size)
 
-    def ask(self, planned: PlannedRound, run: RunState[LdpMinerState]) -> SetQuestion:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         names, phase = self.names_of(run.own.kept), self._phase(planned)
         if phase < 0:
             oracle = replace(_SIZE_ORACLE, epsilon=self.round_epsilon)
@@ -165,9 +165,7 @@ class LdpMiner(SetProtocol[LdpMinerState, SetQuestion]):
             padded_size=min(run.own.padded_size, len(run.own.kept)),
         )
 
-    def hear(
-        self, run: RunState[LdpMinerState], answers: Answers[SetQuestion]
-    ) -> Heard[LdpMinerState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return L, or the most frequent words of a round; of the last one, the words found.
 
         Estimates are of clients that hold the word, too low where sets larger than L do.

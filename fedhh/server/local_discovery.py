@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Generic, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
@@ -19,9 +19,9 @@ from fedhh.accounting.rounds import PlannedRound, epoch_of
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
-from fedhh.protocol import QuestionType, State
 from fedhh.questions.names import TrieNames
-from fedhh.questions.reports import Reports, VoteQuestion
+from fedhh.questions.question import Question
+from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.validation import Validation
@@ -45,7 +45,7 @@ ValidationShare = Annotated[float, Gt(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType]):
+class CohortProtocol(Cohorts):
     """A discovery under local privacy that asks cohorts of clients, and may validate its words.
 
     Attributes:
@@ -225,7 +225,7 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
     def asker(self, planned: PlannedRound) -> Any:
         return Validation(self) if planned.validates else self
 
-    def words_question(self, codes: Codes, oracle: OracleSpec) -> VoteQuestion:
+    def words_question(self, codes: Codes, oracle: OracleSpec) -> Question:
         """Return a broadcast that asks which of some whole words clients hold.
 
         Args:
@@ -239,7 +239,7 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
 
     def votes_question(
         self, names: TrieNames, oracle: OracleSpec, *, fewest: int | None = None
-    ) -> VoteQuestion:
+    ) -> Question:
         """Return a broadcast of candidates to vote on.
 
         Args:
@@ -256,7 +256,7 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
         known = self.known_words.contains_all(self.symbols.decode(found.codes))
         return found.only(np.flatnonzero(~known)) if known.any() else found
 
-    def earlier_evidence(self, own: State) -> Evidence | None:
+    def earlier_evidence(self, own: Any) -> Evidence | None:
         """Return what clients said about found words who were asked after these were found."""
         return None
 
@@ -272,9 +272,8 @@ class CohortProtocol(Cohorts[State, QuestionType], Generic[State, QuestionType])
 
 @dataclass(frozen=True, kw_only=True)
 class LocalProtocol(
-    CohortProtocol[State, QuestionType],
-    Contributing[State, QuestionType],
-    Generic[State, QuestionType],
+    CohortProtocol,
+    Contributing,
 ):
     """A discovery whose clients choose B items each and randomize every one of them.
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any
 
 from fedhh.accounting.rounds import Decision, PlannedRound
-from fedhh.protocol import Answers, Heard, QuestionType, RunState
+from fedhh.protocol import Answers, Heard, RunState
+from fedhh.questions.question import Question
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.settings import Layers
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneQuestion(LocalProtocol[Any, QuestionType], Generic[QuestionType]):
+class OneQuestion(LocalProtocol):
     """A discovery with one question. Its state is the answers so far, then what was decoded.
 
     Attributes:
@@ -38,10 +39,10 @@ class OneQuestion(LocalProtocol[Any, QuestionType], Generic[QuestionType]):
     def begin(self) -> Any:
         return None
 
-    def ask(self, planned: PlannedRound, run: RunState[Any]) -> QuestionType:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         return self.question()
 
-    def hear(self, run: RunState[Any], answers: Answers[QuestionType]) -> Heard[Any]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the answers so far, and of the last round what they say together."""
         aggregate = answers.aggregate
         so_far = replace(
@@ -53,9 +54,9 @@ class OneQuestion(LocalProtocol[Any, QuestionType], Generic[QuestionType]):
         return self.decode(so_far)
 
     @abstractmethod
-    def question(self) -> QuestionType:
+    def question(self) -> Question:
         """Return the broadcast."""
 
     @abstractmethod
-    def decode(self, answers: Answers[QuestionType]) -> Heard[Any]:
+    def decode(self, answers: Answers) -> Heard:
         """Return what all answers say together."""

@@ -19,11 +19,9 @@ from fedhh.accounting.plan import Participation
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.reports import VoteQuestion
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.server.ldp_triehh import LocalTrie
 from fedhh.server.pruning import top_eta
-from fedhh.server.trie import TrieState
 from fedhh.settings import Count, Items, Passes
 from fedhh.validation import require_epsilon
 from fedhh.words.trie import PrefixTrie
@@ -110,7 +108,7 @@ class OptPrefixTree(LocalTrie):
         ]
         return [(1, first, first), *later]
 
-    def keep(self, answers: Answers[VoteQuestion]) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
         """Return the candidates that stand out, at most ``eta_max``, and the votes that keep one.
 
         With no more than a part ``false_positive_rate`` of them held by nobody, in expectation.
@@ -123,22 +121,20 @@ class OptPrefixTree(LocalTrie):
         best, threshold = top_eta(answers.votes[kept], self.most_kept, ties="strict")
         return kept[best], threshold
 
-    def decision(
-        self, answers: Answers[VoteQuestion], *, threshold: int, num_kept: int
-    ) -> Decision:
+    def decision(self, answers: Answers, *, threshold: int, num_kept: int) -> Decision:
         decision = super().decision(answers, threshold=threshold, num_kept=num_kept)
         by_votes = num_kept == self.most_kept
         return replace(decision, kept_by="votes" if by_votes else "threshold")
 
     def extended(
         self,
-        run: RunState[TrieState],
-        answers: Answers[VoteQuestion],
+        run: RunState,
+        answers: Answers,
         kept: npt.NDArray[np.int64],
         found: Found,
         decision: Decision,
         **learned: Any,
-    ) -> Heard[TrieState]:
+    ) -> Heard:
         """Return what follows from a round: prefixes as long as the next one may ask about."""
         heard = super().extended(run, answers, kept, found, decision, **learned)
         own, number = heard.own, run.own.layer + 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedhh.oracles.consistency import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Answers
-from fedhh.questions.reports import MemberQuestion, SizeQuestion
+from fedhh.questions.question import Question
 
 _Floats = npt.NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
     )
 
 
-def set_sizes(answers: Answers[SizeQuestion]) -> _Floats:
+def set_sizes(answers: Answers) -> _Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
@@ -108,7 +108,7 @@ class SampleCounts:
 
 
 def sample_counts(
-    answers: Answers[MemberQuestion],
+    answers: Answers,
     sizes: _Floats | None = None,
     *,
     post_processing: PostProcessing = "none",
@@ -139,7 +139,7 @@ def sample_counts(
 
 
 def _lost_per_counted(
-    question: MemberQuestion, sampled: _Floats, reports: int, sizes: _Floats | None
+    question: Question, sampled: _Floats, reports: int, sizes: _Floats | None
 ) -> float:
     if sizes is None or not sizes.any():
         return 0.0

@@ -17,7 +17,8 @@ from fedhh.hashing import derived_seeds
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import StringNames
-from fedhh.questions.reports import Reports, StringQuestion
+from fedhh.questions.question import Question
+from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.server.post_processed import PostProcessed
@@ -33,7 +34,7 @@ _MOST_OLH_REPORTS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuestion]):
+class Pem(LocalProtocol, PostProcessed):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -138,10 +139,10 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
         """Return the ``(1, length) uint16`` empty prefix: kept ones, filled up with end symbols."""
         return np.zeros((1, self.length), dtype=np.uint16)
 
-    def ask(self, planned: PlannedRound, run: RunState[Codes]) -> StringQuestion:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         return self._question(planned.layer)
 
-    def hear(self, run: RunState[Codes], answers: Answers[StringQuestion]) -> Heard[Codes]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the best extensions of what was kept; of the last group, the words found.
 
         The server scores ``num_candidates``, of which none was broadcast.
@@ -167,7 +168,7 @@ class Pem(LocalProtocol[Codes, StringQuestion], PostProcessed[Codes, StringQuest
         )
         return Heard(own=best, decision=decision, found=found, kept=best)
 
-    def _question(self, group: int) -> StringQuestion:
+    def _question(self, group: int) -> Question:
         naming, hashing = self.seeds(2)
         oracle = "olh" if self.oracle == AUTO else self.oracle
         params: dict[str, str | int | float] = {}

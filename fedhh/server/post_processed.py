@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Generic
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.found import Found
 from fedhh.oracles.consistency import PostProcessing, post_process
-from fedhh.protocol import QuestionType, State
 from fedhh.questions.noise import Noise
 from fedhh.server.local_discovery import CohortProtocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostProcessed(CohortProtocol[State, QuestionType], Generic[State, QuestionType]):
+class PostProcessed(CohortProtocol):
     """A discovery whose estimates come from a round's counts of all its candidates.
 
     Attributes:

@@ -7,7 +7,7 @@ ordinal response", CCS.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -16,8 +16,9 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.sources import RAPPOR
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
-from fedhh.questions.blooms import BloomQuestion, Blooms
+from fedhh.questions.blooms import Blooms
 from fedhh.questions.names import StringNames
+from fedhh.questions.question import Question
 from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
 from fedhh.server.one_question import OneQuestion
@@ -30,8 +31,8 @@ _LARGEST_DESIGN = 2**27
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(
-    ClosedDomain[Any, BloomQuestion],
-    OneQuestion[BloomQuestion],
+    ClosedDomain,
+    OneQuestion,
 ):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
@@ -98,7 +99,7 @@ class Rappor(
             f"the same permanent response would have epsilon {epsilon_text(together)} together.",
         )
 
-    def question(self) -> BloomQuestion:
+    def question(self) -> Question:
         naming, hashing = self.seeds(2)
         filters = BloomFilters(
             num_bits=self.bloom_bits,
@@ -110,7 +111,7 @@ class Rappor(
         reports = BloomReports(filters=filters, response=self.response)
         return self.asking(names, Blooms(reports=reports))
 
-    def decode(self, answers: Answers[BloomQuestion]) -> Heard[float]:
+    def decode(self, answers: Answers) -> Heard:
         question = answers.question
         keys = question.names.keys_of(self.domain)
         decoded = decode(question.channel.reports, answers.aggregate.tally, keys)

@@ -127,13 +127,13 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
 
 
 def judged_filters(
-    answers: Answers[Any],
+    answers: Answers,
     reports: BloomReports,
     decoded: Decoded,
     codes: Codes,
     *,
     familywise_error: float,
-) -> Heard[float]:
+) -> Heard:
     """Return the words of a round of filters that some client holds, most frequent first.
 
     What the protocol knows now are the reports about other words. ``threshold_estimate`` is in

@@ -16,7 +16,8 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.sources import RAPPOR
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
-from fedhh.questions.blooms import NgramQuestion, Ngrams
+from fedhh.questions.blooms import Ngrams
+from fedhh.questions.question import Question
 from fedhh.server.cohorts import Seed
 from fedhh.server.ngram_association import (
     BitChannel,
@@ -49,7 +50,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(OneQuestion[NgramQuestion]):
+class RapporUnknown(OneQuestion):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -158,7 +159,7 @@ class RapporUnknown(OneQuestion[NgramQuestion]):
             theorem=f"{RAPPOR}; basic composition over a record's {_REPORTS} reports",
         )
 
-    def decode(self, answers: Answers[NgramQuestion]) -> Heard[tuple[int, ...]]:
+    def decode(self, answers: Answers) -> Heard:
         """Return the words that filters of n-grams and of whole strings show.
 
         ``num_candidates`` were put together from n-grams.
@@ -176,7 +177,7 @@ class RapporUnknown(OneQuestion[NgramQuestion]):
         )
         return Heard(own=kept, decision=heard.decision, found=heard.found)
 
-    def candidates(self, question: NgramQuestion, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
+    def candidates(self, question: Question, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
         """Return the strings whose n-grams are all joined.
 
         Args:
@@ -226,7 +227,7 @@ class RapporUnknown(OneQuestion[NgramQuestion]):
         num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
         return codes, (*(len(each) for each in texts), num_edges, len(codes))
 
-    def question(self) -> NgramQuestion:
+    def question(self) -> Question:
         naming, words, ngrams = self.seeds(_SEEDS)
         channel = Ngrams(
             puzzle=FragmentPuzzle(

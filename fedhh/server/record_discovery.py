@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,27 +19,26 @@ from fedhh.accounting.local_reports import LocalReports
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.noise import Noise
-from fedhh.questions.records import Parts, RecordQuestion, Records
+from fedhh.questions.question import Question
+from fedhh.questions.records import Records
 from fedhh.server.cohorts import Seed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
+from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
 
 Sums = npt.NDArray[np.int64]
-Decoded = TypeVar("Decoded")
-"""What a protocol tells of its decoding."""
 
 _SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(
-    OneQuestion[RecordQuestion[Parts]],
-    PostProcessed[Any, RecordQuestion[Parts]],
-    Generic[Parts, Decoded],
+    OneQuestion,
+    PostProcessed,
 ):
     """A discovery by records of two reports.
 
@@ -91,7 +90,7 @@ class RecordProtocol(
             randomizers=question.randomizers,
         )
 
-    def decode(self, answers: Answers[RecordQuestion[Parts]]) -> Heard[Decoded]:
+    def decode(self, answers: Answers) -> Heard:
         """Return the words that the candidates' own counts let through.
 
         All numbers are about whole strings: ``num_candidates`` were looked up.
@@ -111,9 +110,7 @@ class RecordProtocol(
         return Heard(own=decoding, decision=decision, found=found)
 
     @abstractmethod
-    def candidates(
-        self, question: RecordQuestion[Parts], sums: Sums, records: Sums
-    ) -> tuple[Codes, Decoded]:
+    def candidates(self, question: Question, sums: Sums, records: Sums) -> tuple[Codes, Any]:
         """Return the strings that the parts speak for.
 
         Args:
@@ -138,14 +135,14 @@ class RecordProtocol(
         """
 
     @abstractmethod
-    def parts(self, seed: int) -> Parts:
+    def parts(self, seed: int) -> StringParts:
         """Return how strings are cut, with names and hashes of a seed."""
 
     @abstractmethod
     def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
         """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
 
-    def question(self) -> RecordQuestion[Parts]:
+    def question(self) -> Question:
         naming, *hashing = self.seeds(_SEEDS)
         words, parts = self.oracles(*hashing)
         channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)
@@ -167,7 +164,7 @@ SketchName = Literal["hashtogram", "cms", "hcms"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SketchedRecords(RecordProtocol[Parts, tuple[int, ...]]):
+class SketchedRecords(RecordProtocol):
     """A discovery by records whose sketches have one size, of words that noise does not explain.
 
     What it tells of its decoding is how many it kept at each step.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedhh import plugins
-from fedhh.protocol import AnyProtocol, DiscoveryProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import InputError, did_you_mean
 
 PROTOCOLS: Mapping[str, str] = {
@@ -36,7 +36,7 @@ PROTOCOLS: Mapping[str, str] = {
 """The protocols of fedhh, and where each is defined; a module is imported when it is asked for."""
 
 
-def protocol_class(name: Any) -> type[AnyProtocol]:
+def protocol_class(name: Any) -> type[DiscoveryProtocol]:
     """Return the protocol of a name: one of `PROTOCOLS`, an entry point's, or "module:Class".
 
     Raises:

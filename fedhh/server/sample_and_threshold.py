@@ -17,7 +17,7 @@ from annotated_types import Gt, Lt
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.plain import WordsQuestion
+from fedhh.questions.question import Question
 from fedhh.server.trusted_aggregator import TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
@@ -85,10 +85,10 @@ class SampleAndThreshold(TrustedAggregator):
             return {"sample_rate": counts.rate, "threshold": counts.threshold}
         return super().resolve(num_clients)
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         return self.words_question(inclusion=self.counts.rate)
 
-    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the published words, most frequent first; ``estimate`` is senders over rate."""
         codes, rows = self.words_of(answers)
         counts, senders = self.counts, rows[:, -1]

@@ -21,9 +21,9 @@ from fedhh.accounting.noisy_sums import (
 )
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import TrieNames
-from fedhh.questions.sums import SecureSumQuestion, SecureVotes
+from fedhh.questions.question import Question
+from fedhh.questions.sums import SecureVotes
 from fedhh.server.summed_trie import Modulus, SummedTrie
-from fedhh.server.trie import TrieState
 from fedhh.settings import AUTO, Passes, decided
 from fedhh.validation import InputError, RunFailedError
 
@@ -32,7 +32,7 @@ Share = Annotated[float, Ge(0), Lt(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
+class SecAggTrieHH(SummedTrie):
     """Settings of TrieHH by secure aggregation.
 
     Layers, cohorts and contributions are those of LDP TrieHH. A client adds one to the counts of
@@ -133,7 +133,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
             )
         return {}
 
-    def question(self, names: TrieNames) -> SecureSumQuestion:
+    def question(self, names: TrieNames) -> Question:
         channel = SecureVotes(
             num_candidates=names.num_candidates,
             noise=self.summed_noise,
@@ -142,9 +142,7 @@ class SecAggTrieHH(SummedTrie[SecureSumQuestion]):
         )
         return self.asking(names, channel)
 
-    def hear(
-        self, run: RunState[TrieState], answers: Answers[SecureSumQuestion]
-    ) -> Heard[TrieState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a layer keeps.
 
         Raises:

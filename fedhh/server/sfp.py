@@ -14,7 +14,7 @@ from annotated_types import Gt, Lt
 
 from fedhh.oracles import OracleSpec
 from fedhh.questions.noise import Noise
-from fedhh.questions.records import RecordQuestion
+from fedhh.questions.question import Question
 from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
 from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
 from fedhh.settings import Count
@@ -23,7 +23,7 @@ from fedhh.words.trie import Codes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
+class Sfp(RecordProtocol):
     """Settings of the Sequence Fragment Puzzle; the sketches' defaults are Apple's deployment.
 
     Clients report, for each sampled word, the whole string and one fragment of it at a random
@@ -102,7 +102,7 @@ class Sfp(RecordProtocol[FragmentPuzzle, PuzzleSummary]):
         return words, fragments
 
     def candidates(
-        self, question: RecordQuestion[FragmentPuzzle], sums: Sums, records: Sums
+        self, question: Question, sums: Sums, records: Sums
     ) -> tuple[Codes, PuzzleSummary]:
         oracle = question.channel.fragments
         return assemble(

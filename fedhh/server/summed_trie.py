@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,10 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.noisy_sums import NoisySums, least_sum_noise
 from fedhh.protocol import Answers, Decision
-from fedhh.questions.choice import SampleB
-from fedhh.questions.names import TrieNames
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
-from fedhh.questions.question import Question
-from fedhh.questions.sums import NoisyVotes
 from fedhh.server.cohorts import Central, Contributing
 from fedhh.server.pruning import top_eta
-from fedhh.server.trie import EtaTrie, TrieState
+from fedhh.server.trie import EtaTrie
 from fedhh.settings import AUTO, Positive, decided
 
 NoiseStd = Annotated[float, Ge(LEAST_STD), Le(MOST_STD)]
@@ -28,15 +24,12 @@ NoiseStd = Annotated[float, Ge(LEAST_STD), Le(MOST_STD)]
 Modulus = Annotated[int, Ge(2), Le(2**62)] | Literal["auto"]
 """M of sums modulo M."""
 
-SumQuestion = TypeVar("SumQuestion", bound=Question[TrieNames, SampleB, NoisyVotes])
-
 
 @dataclass(frozen=True, kw_only=True)
 class SummedTrie(
-    EtaTrie[SumQuestion],
-    Contributing[TrieState, SumQuestion],
-    Central[TrieState, SumQuestion],
-    Generic[SumQuestion],
+    EtaTrie,
+    Contributing,
+    Central,
 ):
     """A trie whose layers are decided by noisy sums of plain votes.
 
@@ -116,7 +109,7 @@ class SummedTrie(
             return changes
         return {"noise_std": self.least_noise}
 
-    def keep(self, answers: Answers[SumQuestion]) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
         if self.pruning == "top-eta":
             return super().keep(answers)
         threshold = self._least_sum(answers)
@@ -126,12 +119,12 @@ class SummedTrie(
         best, threshold = top_eta(answers.votes[above], self.eta_max, ties="strict")
         return above[best], threshold
 
-    def decision(self, answers: Answers[SumQuestion], *, threshold: int, num_kept: int) -> Decision:
+    def decision(self, answers: Answers, *, threshold: int, num_kept: int) -> Decision:
         decision = super().decision(answers, threshold=threshold, num_kept=num_kept)
         by_noise = self.pruning == "threshold" and threshold == self._least_sum(answers)
         return replace(decision, kept_by="threshold" if by_noise else "votes")
 
-    def _least_sum(self, answers: Answers[SumQuestion]) -> int:
+    def _least_sum(self, answers: Answers) -> int:
         """Return the least sum that keeps a candidate."""
         chance = min(self.noise_kept / len(answers.votes), 0.5)
         return int(answers.noise.noise.least_sum(chance, answers.noise.part))

@@ -6,7 +6,7 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Generic, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt, Lt
@@ -14,9 +14,9 @@ from annotated_types import Gt, Lt
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, RunState, State
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
-from fedhh.questions.reports import MemberQuestion, SetQuestion
+from fedhh.questions.question import Question
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
 from fedhh.server.padded_sampling import (
     oracle_of_sample,
@@ -51,7 +51,7 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledSets(SetProtocol[State, SetQuestion], Generic[State]):
+class SampledSets(SetProtocol):
     """A discovery in groups, of which some say how many candidates they hold, and others one.
 
     Attributes:
@@ -72,7 +72,7 @@ class SampledSets(SetProtocol[State, SetQuestion], Generic[State]):
         name = "olh" if self.oracle == AUTO else self.oracle
         return OracleSpec(name=name, epsilon=self.local_epsilon)
 
-    def sample_question(self, names: ItemSets, sizes: Floats) -> MemberQuestion:
+    def sample_question(self, names: ItemSets, sizes: Floats) -> Question:
         """Return the question for one member of a client's set, which is padded to L.
 
         Args:
@@ -88,7 +88,7 @@ class SampledSets(SetProtocol[State, SetQuestion], Generic[State]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svim(SampledSets[SvimState]):
+class Svim(SampledSets):
     """Settings of SVIM, among words that are known before.
 
     Clients are split into three groups, and each sends one report. The first says one of its words,
@@ -151,13 +151,13 @@ class Svim(SampledSets[SvimState]):
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedRound, run: RunState[SvimState]) -> SetQuestion:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         names = self.names_of(run.own.kept)
         if planned.layer == _SIZES:
             return self.size_question(names, self.oracle_spec)
         return self.sample_question(names, run.own.sizes)
 
-    def hear(self, run: RunState[SvimState], answers: Answers[SetQuestion]) -> Heard[SvimState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a group's reports say; of the last group's, the words found.
 
         The second group's round drops no candidate; its domain is the sizes that a set may have.

@@ -19,7 +19,7 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
-from fedhh.questions.reports import SetQuestion
+from fedhh.questions.question import Question
 from fedhh.server.padded_sampling import (
     sample_counts,
     set_sizes,
@@ -79,7 +79,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SampledSets[SvsmState]):
+class Svsm(SampledSets):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -168,13 +168,13 @@ class Svsm(SampledSets[SvsmState]):
             set_clients=0,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[SvsmState]) -> SetQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
         if planned.layer <= _SINGLE_GROUPS:
             return self.singles.ask(planned, _of_singles(run))
         return self._set_question(run.own) if len(run.own.itemsets) else None
 
-    def hear(self, run: RunState[SvsmState], answers: Answers[SetQuestion]) -> Heard[SvsmState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a group's reports say; the words found are SVIM's.
 
         The rounds about sets drop none.
@@ -199,7 +199,7 @@ class Svsm(SampledSets[SvsmState]):
         )
         return Heard(own=state, decision=answers.decision())
 
-    def frequent_sets(self, run: RunState[SvsmState]) -> tuple[FrequentSet, ...]:
+    def frequent_sets(self, run: RunState) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.
 
         Empty before SVIM is done, and words alone before the last group.
@@ -236,14 +236,14 @@ class Svsm(SampledSets[SvsmState]):
             post_processing=self.post_processing,
         )
 
-    def _set_question(self, state: SvsmState) -> SetQuestion:
+    def _set_question(self, state: SvsmState) -> Question:
         names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
         if not len(state.sizes):
             return self.size_question(names, self.oracle_spec)
         return self.sample_question(names, state.sizes)
 
 
-def _of_singles(run: RunState[SvsmState]) -> RunState[SvimState]:
+def _of_singles(run: RunState) -> RunState:
     return RunState(**{**vars(run), "own": run.own.singles})
 
 

@@ -17,7 +17,6 @@ from scipy.special import ndtri
 
 from fedhh.accounting.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.plain import WordsQuestion
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 from fedhh.settings import AUTO
 
@@ -94,7 +93,7 @@ class TeeHistogram(TrustedAggregator):
             release=self.release,
         )
 
-    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the published words, most frequent first; ``estimate`` is the noisy count."""
         codes, rows = self.words_of(answers)
         release = self.release

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedhh.questions.noise import Noise
-from fedhh.questions.records import RecordQuestion
+from fedhh.questions.question import Question
 from fedhh.server.pruning import above_noise
 from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
 from fedhh.settings import Count, Positive
@@ -24,7 +24,7 @@ _LARGEST_LEVEL = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeHist(SketchedRecords[PrefixParts]):
+class TreeHist(SketchedRecords):
     """Settings of TreeHist, over symbols instead of bits.
 
     A contribution draws one of the levels, prefix lengths step, 2 step and so on, and is reported
@@ -74,7 +74,7 @@ class TreeHist(SketchedRecords[PrefixParts]):
         )
 
     def candidates(
-        self, question: RecordQuestion[PrefixParts], sums: Sums, records: Sums
+        self, question: Question, sums: Sums, records: Sums
     ) -> tuple[Codes, tuple[int, ...]]:
         size = question.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Generic
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
-from fedhh.protocol import Answers, Decision, Heard, QuestionType, RunState
+from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import TrieNames
+from fedhh.questions.question import Question
 from fedhh.server.cohorts import Cohorts
 from fedhh.server.layer_consistency import num_exceeding, shares_of
 from fedhh.server.pruning import top_eta
@@ -53,7 +54,7 @@ class TrieState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
+class Trie(Cohorts):
     """A discovery that builds a trie: each layer extends the kept prefixes by one symbol.
 
     Kept prefixes that end in the end symbol are discovered words, and not extended further. A pass
@@ -93,11 +94,11 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         return self.rounds_per_pass * self.num_passes
 
     @abstractmethod
-    def question(self, names: TrieNames) -> QuestionType:
+    def question(self, names: TrieNames) -> Question:
         """Return what clients are asked about a layer's candidates."""
 
     @abstractmethod
-    def keep(self, answers: Answers[QuestionType]) -> tuple[Indices, int]:
+    def keep(self, answers: Answers) -> tuple[Indices, int]:
         """Return which candidates a layer keeps, and the votes that keep one.
 
         Args:
@@ -127,9 +128,7 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         """
         return self.cohort_clients
 
-    def decision(
-        self, answers: Answers[QuestionType], *, threshold: int, num_kept: int
-    ) -> Decision:
+    def decision(self, answers: Answers, *, threshold: int, num_kept: int) -> Decision:
         """Return what a layer tells of its decision; `keep` chose by votes here."""
         return answers.decision(threshold=threshold, num_kept=num_kept)
 
@@ -180,14 +179,14 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
     def begin(self) -> TrieState:
         return self._start_pass(0, Found.nothing(self.longest_word + 1))
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> QuestionType | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the broadcast of a layer; None where the pass has ended before it."""
         own = run.own
         if (planned.pass_index, planned.layer) != (own.pass_index, own.layer):
             return None
         return self.question(TrieNames(trie=own.trie, finished=own.finished, excluded=own.excluded))
 
-    def hear(self, run: RunState[TrieState], answers: Answers[QuestionType]) -> Heard[TrieState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         names = answers.question.names
         kept, threshold = self.keep(answers)
         words = kept[(kept >= names.num_extensions) | (kept % names.trie.alphabet_size == END)]
@@ -195,7 +194,7 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
         decision = self.decision(answers, threshold=threshold, num_kept=len(kept))
         return self.extended(run, answers, kept, found, decision)
 
-    def words_found(self, answers: Answers[QuestionType], words: Indices) -> Found:
+    def words_found(self, answers: Answers, words: Indices) -> Found:
         """Return ``(w,) int64`` candidates that are whole words, with what the layer says."""
         names = answers.question.names
         is_extension = words < names.num_extensions
@@ -208,13 +207,13 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
 
     def extended(
         self,
-        run: RunState[TrieState],
-        answers: Answers[QuestionType],
+        run: RunState,
+        answers: Answers,
         kept: Indices,
         found: Found,
         decision: Decision,
         **learned: Any,
-    ) -> Heard[TrieState]:
+    ) -> Heard:
         """Return what follows from a layer: the next level of the trie, or the next pass.
 
         Args:
@@ -256,7 +255,7 @@ class Trie(Cohorts[TrieState, QuestionType], Generic[QuestionType]):
 
 
 def _compared(
-    answers: Answers[Any], own: TrieState, extensions: Indices
+    answers: Answers, own: TrieState, extensions: Indices
 ) -> tuple[npt.NDArray[np.float64], int]:
     """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
 
@@ -275,7 +274,7 @@ def _compared(
 
 
 @dataclass(frozen=True, kw_only=True)
-class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
+class EtaTrie(Trie):
     """A trie whose layers keep at most ``eta_max`` prefixes.
 
     A layer with at most so many candidates decides nothing: it would keep them all, spend its
@@ -296,7 +295,7 @@ class EtaTrie(Trie[QuestionType], Generic[QuestionType]):
         """``eta_max``, once it is decided."""
         return decided(self.eta_max, "eta_max")
 
-    def keep(self, answers: Answers[QuestionType]) -> tuple[Indices, int]:
+    def keep(self, answers: Answers) -> tuple[Indices, int]:
         """Return the ``eta_max`` candidates with the most votes, and the votes that keep one."""
         return top_eta(answers.votes, self.most_kept, ties="strict")
 

@@ -16,17 +16,17 @@ from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_paramete
 from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
-from fedhh.questions.plain import PlainVotes, WordVoteQuestion
+from fedhh.questions.plain import PlainVotes
 from fedhh.questions.question import Question
 from fedhh.server.cohorts import Central, CentralEpsilon
-from fedhh.server.trie import Trie, TrieState
+from fedhh.server.trie import Trie
 from fedhh.settings import AUTO, CountOrAuto, Layers, decided
 from fedhh.validation import InputError
 from fedhh.words.trie import Codes, PrefixTrie
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrieHH(Trie[WordVoteQuestion], Central[TrieState, WordVoteQuestion]):
+class TrieHH(Trie, Central):
     """Settings of TrieHH.
 
     Each round samples clients afresh from all, without noise. A client draws one of its words by
@@ -115,17 +115,15 @@ class TrieHH(Trie[WordVoteQuestion], Central[TrieState, WordVoteQuestion]):
         """As many prefixes as votes may keep, but no more than there are."""
         return min(candidates, max(self.cohort_clients // self.least_votes, 1))
 
-    def question(self, names: TrieNames) -> WordVoteQuestion:
+    def question(self, names: TrieNames) -> Question:
         channel = PlainVotes(num_candidates=names.num_candidates)
         return Question(names=names, choice=OneTyped(), channel=channel)
 
-    def keep(self, answers: Answers[WordVoteQuestion]) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
         return np.flatnonzero(answers.votes >= self.least_votes), self.least_votes
 
-    def decision(
-        self, answers: Answers[WordVoteQuestion], *, threshold: int, num_kept: int
-    ) -> Decision:
+    def decision(self, answers: Answers, *, threshold: int, num_kept: int) -> Decision:
         # There is no noise.
         candidates = answers.question.num_candidates
         return Decision(num_candidates=candidates, num_kept=num_kept, threshold=threshold)

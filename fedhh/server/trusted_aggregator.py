@@ -19,8 +19,8 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import StringNames
-from fedhh.questions.plain import PlainWords, WordsQuestion
-from fedhh.questions.question import Messages
+from fedhh.questions.plain import PlainWords
+from fedhh.questions.question import Messages, Question
 from fedhh.random import Stream, generator
 from fedhh.server.cohorts import Central, Contributing, Seed
 from fedhh.settings import (
@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQuestion]):
+class TrustedAggregator(Contributing, Central):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
@@ -108,10 +108,10 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
         """Return 0: the words published so far."""
         return 0
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         return self.words_question()
 
-    def words_question(self, *, excluded: Codes | None = None, **channel: Any) -> WordsQuestion:
+    def words_question(self, *, excluded: Codes | None = None, **channel: Any) -> Question:
         """Return the question for plain words.
 
         Args:
@@ -122,7 +122,7 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
         names = StringNames.draw(self.symbols, length=self.length, seed=seed, excluded=excluded)
         return self.asking(names, PlainWords(num_keys=names.num_keys, **channel))
 
-    def words_of(self, answers: Answers[WordsQuestion]) -> tuple[Codes, Messages]:
+    def words_of(self, answers: Answers) -> tuple[Codes, Messages]:
         """Return the distinct words that clients sent, with the rows that are about each.
 
         Returns:
@@ -140,15 +140,15 @@ class TrustedAggregator(Contributing[int, WordsQuestion], Central[int, WordsQues
 
     def published(
         self,
-        run: RunState[int],
-        answers: Answers[WordsQuestion],
+        run: RunState,
+        answers: Answers,
         codes: Codes,
         *,
         estimate: Floats,
         variance: Floats,
         z: Floats,
         **more: Any,
-    ) -> Heard[int]:
+    ) -> Heard:
         """Return what is published of a round.
 
         ``num_candidates`` are all strings that the alphabet allows: how many words clients hold is

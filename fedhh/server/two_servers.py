@@ -14,7 +14,7 @@ from fedhh.accounting.noisy_sums import TwoServerSums
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.question import Question
-from fedhh.questions.sums import OpenedQuestion, OpenedVotes, UploadVotes
+from fedhh.questions.sums import OpenedVotes, UploadVotes
 from fedhh.server.summed_trie import SummedTrie
 
 _BEFORE_ALL = 0
@@ -22,7 +22,7 @@ _BEFORE_ALL = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoServers(SummedTrie[OpenedQuestion]):
+class TwoServers(SummedTrie):
     """Settings of discovery by two servers.
 
     A client uploads B of its words once, each in two secret shares. The servers then walk down the
@@ -61,7 +61,7 @@ class TwoServers(SummedTrie[OpenedQuestion]):
             layers=self.planned_layers(), noise=self.summed_noise, uploads_once=self.uploads_once
         )
 
-    def question(self, names: TrieNames) -> OpenedQuestion:
+    def question(self, names: TrieNames) -> Question:
         if not self.uploads_once:
             channel = OpenedVotes(num_candidates=names.num_candidates, noise=self.summed_noise)
             return self.asking(names, channel)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Question
 from fedhh.server.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ class Validation:
         protocol: Whose words it tests.
     """
 
-    protocol: CohortProtocol[Any, Any]
+    protocol: CohortProtocol
 
-    def ask(self, planned: PlannedRound, run: RunState[Any]) -> VoteQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return a broadcast of the found words to vote on; None if there is no word."""
         codes, protocol = run.found.codes, self.protocol
         return protocol.words_question(codes, protocol.validation_oracle) if len(codes) else None
 
-    def hear(self, run: RunState[Any], answers: Answers[VoteQuestion]) -> Heard[Any]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the words that the votes let through."""
         protocol, noise, clients = self.protocol, answers.noise, answers.aggregate.num_clients
         votes = answers.votes

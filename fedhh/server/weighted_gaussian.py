@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
 from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.plain import WordsQuestion
+from fedhh.questions.question import Question
 from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
 from fedhh.words.trie import Codes
 
@@ -58,11 +58,11 @@ class WeightedSelection(TrustedAggregator):
             releases=self.releases,
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[int]) -> WordsQuestion:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question:
         found = run.found.codes[:, : self.length]
         return self.words_question(by_size=True, excluded=found if len(found) else None)
 
-    def hear(self, run: RunState[int], answers: Answers[WordsQuestion]) -> Heard[int]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the round's published words, by falling noisy weight."""
         codes, rows = self.words_of(answers)
         release, rng = self.releases[answers.planned.layer - 1], self.noise_of(answers.planned)

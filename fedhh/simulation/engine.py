@@ -6,11 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from fedhh.protocol import DiscoveryProtocol, RunState
 from fedhh.questions.answer import Answer, Diagnostics
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.simulation.executor import Broadcast, Executor, Progress
 from fedhh.simulation.fidelity import BY_REPORT, Fidelity
 from fedhh.simulation.log import LoggedRound
@@ -19,14 +19,13 @@ from fedhh.validation import InputError
 
 _log = logging.getLogger(__name__)
 
-State = TypeVar("State")
 
-FakeAnswer = Callable[[AnyQuestion, tuple[int, ...]], Answer]
+FakeAnswer = Callable[[Question, tuple[int, ...]], Answer]
 """Returns what fake clients, so many of each group, send in answer to a question."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Round(Generic[State]):
+class Round:
     """One broadcast and one aggregate.
 
     Attributes:
@@ -39,16 +38,16 @@ class Round(Generic[State]):
             answers; it does not depend on what else the machine does.
     """
 
-    question: AnyQuestion
+    question: Question
     aggregate: Aggregate
     diagnostics: Diagnostics
-    state: RunState[State]
+    state: RunState
     was_heard: bool
     server_seconds: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Walk(Generic[State]):
+class Walk:
     """A run's way through its plan: who answers, what they answer, and what the server makes of it.
 
     Every question is held against the plan before it is sent, since the plan is what the run
@@ -62,7 +61,7 @@ class Walk(Generic[State]):
         fakes: What those send who are fake, if any are.
     """
 
-    protocol: DiscoveryProtocol[State, Any]
+    protocol: DiscoveryProtocol
     roster: Roster | None = None
     fidelity: Fidelity = BY_REPORT
     fakes: FakeAnswer | None = None
@@ -73,7 +72,7 @@ class Walk(Generic[State]):
         *,
         heard: Iterable[LoggedRound] = (),
         progress: Progress | None = None,
-    ) -> Iterator[Round[State]]:
+    ) -> Iterator[Round]:
         """Yield after each round.
 
         Args:
@@ -120,7 +119,7 @@ class Walk(Generic[State]):
                 server_seconds=seconds + time.process_time() - started,
             )
 
-    def _check(self, question: AnyQuestion, state: RunState[State]) -> None:
+    def _check(self, question: Question, state: RunState) -> None:
         plan = self.protocol.plan
         plan.check_question(question)
         if plan.planned(question.pass_index, question.layer).place < state.place:
@@ -129,9 +128,7 @@ class Walk(Generic[State]):
                 f"{question.layer} again: its clients would be asked twice, with the same coins."
             )
 
-    def _answer(
-        self, question: AnyQuestion, executor: Executor, progress: Progress | None
-    ) -> Answer:
+    def _answer(self, question: Question, executor: Executor, progress: Progress | None) -> Answer:
         """Return what honest clients say, and fake ones besides."""
         if self.roster is None:
             return executor.answer(Broadcast.to_all(question), progress)
@@ -147,12 +144,12 @@ class Walk(Generic[State]):
 
 
 def rounds(
-    protocol: DiscoveryProtocol[State, Any],
+    protocol: DiscoveryProtocol,
     executor: Executor,
     *,
     heard: Iterable[LoggedRound] = (),
     progress: Progress | None = None,
     **options: Any,
-) -> Iterator[Round[State]]:
+) -> Iterator[Round]:
     """Run a protocol and yield after each round; see `Walk`, also for ``options``."""
     return Walk(protocol=protocol, **options).rounds(executor, heard=heard, progress=progress)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from fedhh.questions.answer import Answer
 from fedhh.questions.cohort import Cohort
-from fedhh.questions.question import AnyQuestion
+from fedhh.questions.question import Question
 from fedhh.simulation.log import LoggedRound
 from fedhh.simulation.roster import RoundRoster
 
@@ -27,11 +27,11 @@ class Broadcast:
         who: Who answers it.
     """
 
-    question: AnyQuestion
+    question: Question
     who: RoundRoster
 
     @classmethod
-    def to_all(cls, question: AnyQuestion) -> Broadcast:
+    def to_all(cls, question: Question) -> Broadcast:
         """Return a question to its whole cohort."""
         return cls(question=question, who=RoundRoster(cohort=question.cohort))
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.answer import Answer
 from fedhh.questions.channel import Channel
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.random import Stream, generator
 from fedhh.simulation.executor import Broadcast, Executor, Progress
 from fedhh.simulation.roster import RoundRoster
@@ -70,7 +70,7 @@ class Fidelity:
         if self.drawn_clients is not None:
             require_at_least(1, drawn_clients=self.drawn_clients)
 
-    def check(self, protocol: AnyProtocol) -> None:
+    def check(self, protocol: DiscoveryProtocol) -> None:
         """Raise InputError if a settled protocol's clients cannot be simulated in this way."""
         question = protocol.next_question(protocol.initialize())
         if question is None:
@@ -80,7 +80,7 @@ class Fidelity:
         except InputError as error:
             raise InputError(f"{protocol.name}: {error}") from None
 
-    def samples(self, question: AnyQuestion, num_clients: int) -> bool:
+    def samples(self, question: Question, num_clients: int) -> bool:
         """Return whether the tally of a question to so many clients is drawn at once.
 
         Raises:
@@ -117,7 +117,7 @@ class Fidelity:
 
     def asked(
         self,
-        question: AnyQuestion,
+        question: Question,
         who: RoundRoster,
         executor: Executor,
         seed: int,
@@ -174,7 +174,7 @@ class Fidelity:
     def _is_scaled(self, num_clients: int) -> bool:
         return self.drawn_clients is not None and self.drawn_clients < num_clients
 
-    def _scaled(self, answer: Answer, question: AnyQuestion, num_clients: int) -> Answer:
+    def _scaled(self, answer: Answer, question: Question, num_clients: int) -> Answer:
         """Return the noise-free counts of so many clients, estimated from those of some."""
         drawn = answer.aggregate
         if not drawn.num_clients:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.questions.answer import Answer, Attendance, Diagnostics
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.system.archive import (
     DAMAGE,
     Arrays,
@@ -61,7 +61,7 @@ class LoggedRound:
         attendance = self.answer.diagnostics.attendance
         return self.answer.aggregate.num_clients if attendance is None else attendance.asked
 
-    def answer_to(self, question: AnyQuestion) -> Answer:
+    def answer_to(self, question: Question) -> Answer:
         """Return the answer; InputError unless it is one to this question."""
         if self.digest != digest(question):
             raise of_another_run(self.path)
@@ -90,7 +90,7 @@ class Log:
             raise damaged(self._folder, ValueError(too_large))
         return [self._read(path) for path in paths]
 
-    def write(self, place: int, question: AnyQuestion, answer: Answer, seconds: float) -> None:
+    def write(self, place: int, question: Question, answer: Answer, seconds: float) -> None:
         """Keep the answers to a round, ``place`` rounds after the first; see `LoggedRound`."""
         seen = answer.diagnostics
         notes = {

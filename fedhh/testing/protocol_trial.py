@@ -14,9 +14,9 @@ import numpy as np
 from fedhh.accounting.plan import Plan
 from fedhh.clients.clients import Clients
 from fedhh.clients.worker import ClientWorker
-from fedhh.protocol import AnyProtocol, RoundSummary
+from fedhh.protocol import DiscoveryProtocol, RoundSummary
 from fedhh.questions.answer import Answer
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.simulation.executor import Broadcast, Executor, InProcessExecutor, Progress
 from fedhh.testing.checks import expect
 from fedhh.words.lexicon import Lexicon
@@ -56,7 +56,7 @@ class Round:
     """A round as it was: the state before, the broadcast, its answers, the state after."""
 
     before: Any
-    question: AnyQuestion
+    question: Question
     aggregate: Aggregate
     after: Any
 
@@ -73,7 +73,7 @@ class ProtocolTrial:
         bad_settings: Fields and values that have to be refused.
     """
 
-    protocol: AnyProtocol
+    protocol: DiscoveryProtocol
     population: Clients
     workers: tuple[int, ...] = ()
     bad_settings: tuple[tuple[str, Any], ...] = ()
@@ -81,7 +81,7 @@ class ProtocolTrial:
     def __str__(self) -> str:
         return str(self.protocol)
 
-    def settled(self, seed: int) -> AnyProtocol:
+    def settled(self, seed: int) -> DiscoveryProtocol:
         """Return the settings that a run of a seed has; fresh ones every time."""
         settled = self.protocol.settle(num_clients=self.population.num_clients, seed=seed)
         return copy.deepcopy(settled)
@@ -111,7 +111,7 @@ class ProtocolTrial:
 
 
 def protocol_trial(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     *,
     population: Clients | None = None,
     workers: Sequence[int] = (),
@@ -134,7 +134,7 @@ def protocol_trial(
     )
 
 
-def _bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
+def _bad_settings(protocol: DiscoveryProtocol) -> tuple[tuple[str, Any], ...]:
     """Return a field and a value that means nothing, for every number and name of the settings."""
     # Fields only: whatever else a protocol has worked out and kept is no setting.
     settings: Any = protocol
@@ -148,7 +148,7 @@ def _bad_settings(protocol: AnyProtocol) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def run_rounds(protocol: AnyProtocol, executor: Executor) -> Iterator[Round]:
+def run_rounds(protocol: DiscoveryProtocol, executor: Executor) -> Iterator[Round]:
     """Run a protocol; it never sees more of an answer than a plain `Aggregate`."""
     state = protocol.initialize()
     while (question := protocol.next_question(state)) is not None:

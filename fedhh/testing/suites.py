@@ -14,7 +14,7 @@ from typing import Any
 
 from fedhh.clients.clients import Clients
 from fedhh.oracles.base import FrequencyOracle
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.testing import (
     oracle_conduct,
     oracle_distributions,
@@ -85,7 +85,7 @@ def protocol_checks(trial: ProtocolTrial | None = None) -> tuple[Check[ProtocolT
 
 
 def check_protocol(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     *,
     population: Clients | None = None,
     workers: Sequence[int] = (),

@@ -9,8 +9,7 @@ import pytest
 
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.truth import Truth
-from fedhh.questions.question import Aggregate
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import InProcessExecutor
@@ -25,7 +24,7 @@ SMALL = LdpTrieHH(
 )
 
 
-def first_question(eta_max: int) -> VoteQuestion:
+def first_question(eta_max: int) -> Question:
     protocol = replace(SMALL, eta_max=eta_max)
     question = protocol.next_question(protocol.initialize())
     assert question is not None

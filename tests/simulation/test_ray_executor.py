@@ -18,7 +18,7 @@ from fedhh.clients.population import client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.kernels.cache import cache_directory
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.clients import ClientBlock
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.sfp import Sfp
@@ -79,13 +79,13 @@ def last_state(executor: Executor) -> TrieState:
 
 
 def here_and_there(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     there: RayExecutor,
     groups: tuple[int, ...] = (),
     *,
     devices: Devices | None = None,
     **options: Any,
-) -> list[Round[Any]]:
+) -> list[Round]:
     """Return the first round of a protocol, asked in this process and through actors."""
     population = small_population(6_000)
     roster = Roster(client_order(population, seed=9), devices=devices, fakes=groups)

@@ -18,7 +18,7 @@ from fedhh.clients.worker import ClientWorker
 from fedhh.devices import Devices
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.answer import Answer, Attendance
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.simulation.engine import Round, Walk
@@ -116,16 +116,16 @@ def served(monkeypatch: pytest.MonkeyPatch, lost_after: Sequence[int] = ()) -> t
     return here, executor
 
 
-def walk(protocol: AnyProtocol = PROTOCOL) -> Walk[Any]:
+def walk(protocol: DiscoveryProtocol = PROTOCOL) -> Walk:
     return Walk(protocol=protocol.settle(num_clients=3_000, seed=3))
 
 
 @pytest.fixture(scope="module")
-def reference() -> list[Round[Any]]:
+def reference() -> list[Round]:
     return list(walk().rounds(InProcessExecutor(ClientWorker(POPULATION, seed=3))))
 
 
-def require_same(made: list[Round[Any]], reference: list[Round[Any]]) -> None:
+def require_same(made: list[Round], reference: list[Round]) -> None:
     for one, other in zip(made, reference, strict=True):
         for part in ("question", "aggregate", "diagnostics", "state"):
             assert first_difference(getattr(one, part), getattr(other, part), part) is None

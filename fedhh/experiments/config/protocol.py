@@ -20,14 +20,14 @@ from fedhh.experiments.config.section import (
     section_class,
     switch_protocol,
 )
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.settings import AUTO
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError
 
 
-def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyProtocol:
+def build_protocol(config: Config, words: Sequence[str] | None = None) -> DiscoveryProtocol:
     """Return the protocol, its "auto" settings not decided yet.
 
     Args:
@@ -52,7 +52,7 @@ def build_protocol(config: Config, words: Sequence[str] | None = None) -> AnyPro
 
 def settle(
     config: Config, num_clients: int, words: Sequence[str] | None = None
-) -> tuple[Config, AnyProtocol]:
+) -> tuple[Config, DiscoveryProtocol]:
     """Return a configuration with every "auto" of its protocol decided, and the protocol.
 
     Args:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic_core import PydanticCustomError
 
 from fedhh import plugins, settings
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.registry import protocol_class, protocol_names
 from fedhh.settings import alternatives, bounds_of, config_path, described, settings_of
 
@@ -147,7 +147,7 @@ def own_settings(kind: Any) -> dict[str, Any]:
     return {key: each for key, each in settings_of(kind).items() if config_path(each) is None}
 
 
-def borrowed_settings(kind: type[AnyProtocol]) -> dict[str, str]:
+def borrowed_settings(kind: type[DiscoveryProtocol]) -> dict[str, str]:
     """Return the settings that stand elsewhere in a configuration, with their paths there."""
     paths = {key: config_path(each) for key, each in settings_of(kind).items()}
     return {key: path for key, path in paths.items() if path is not None}

@@ -21,7 +21,7 @@ from fedhh.experiments.planner.trust import trust_model_of
 from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.experiments.run.truth import Truth
 from fedhh.experiments.sweep.central_target import LOCAL_EPSILON, Choices
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.registry import protocol_class
 from fedhh.simulation import engine
 from fedhh.simulation.executor import InProcessExecutor
@@ -61,7 +61,9 @@ class Terms:
     central_epsilon: float
 
     @classmethod
-    def of(cls, protocol: AnyProtocol, goal: Goal, *, num_clients: int, delta: float) -> Terms:
+    def of(
+        cls, protocol: DiscoveryProtocol, goal: Goal, *, num_clients: int, delta: float
+    ) -> Terms:
         """Return those of settled settings."""
         plan = protocol.plan
         cohorts = [each.num_clients for each in plan.layers]

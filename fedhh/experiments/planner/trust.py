@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 
 LOCAL, CENTRAL = "local", "central"
 """Nobody, since clients randomize what they send; an aggregator that reads it as it is."""
@@ -20,7 +20,7 @@ TRUSTED: Mapping[str, str] = {
 """Whom clients trust in each model of fedhh's protocols."""
 
 
-def trust_model_of(settled: AnyProtocol) -> str:
+def trust_model_of(settled: DiscoveryProtocol) -> str:
     """Return a protocol's trust model: the one that it states, or what its plan guarantees.
 
     Args:

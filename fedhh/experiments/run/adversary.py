@@ -13,7 +13,7 @@ from fedhh.adversary import Adversary, random_targets
 from fedhh.clients.fakes import Fakes
 from fedhh.clients.population import Population
 from fedhh.experiments.config.labels import listed
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.local_discovery import CohortProtocol
 from fedhh.simulation.engine import FakeAnswer
 from fedhh.validation import InputError, printable, shown
@@ -123,7 +123,7 @@ class FakeClients:
     def __init__(
         self,
         adversary: Adversary | None,
-        protocol: AnyProtocol,
+        protocol: DiscoveryProtocol,
         population: Population,
         *,
         seed: int,
@@ -188,7 +188,7 @@ class FakeClients:
             )
 
 
-def _require_unknown(targets: Sequence[str], protocol: AnyProtocol) -> None:
+def _require_unknown(targets: Sequence[str], protocol: DiscoveryProtocol) -> None:
     """Raise InputError if a protocol that returns no known word knows a target."""
     if not isinstance(protocol, CohortProtocol):
         return
@@ -203,7 +203,7 @@ def _require_unknown(targets: Sequence[str], protocol: AnyProtocol) -> None:
 
 
 def _targets(
-    adversary: Adversary, protocol: AnyProtocol, population: Population, *, seed: int
+    adversary: Adversary, protocol: DiscoveryProtocol, population: Population, *, seed: int
 ) -> list[str]:
     longest = protocol.longest_word
     if adversary.targets:

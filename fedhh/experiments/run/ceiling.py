@@ -22,12 +22,12 @@ import numpy.typing as npt
 from fedhh.clients.population import Population
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.choice import SampleB
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
-from fedhh.questions.reports import Reports, VoteQuestion
+from fedhh.questions.reports import Reports
 from fedhh.server.evidence import benjamini_hochberg, p_values
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.simulation.executor import Executor
@@ -61,7 +61,7 @@ _known: dict[tuple[object, ...], Ceiling] = {}
 
 
 def ceiling(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     population: Population,
     truth: Truth,
     executor: Executor,
@@ -119,11 +119,11 @@ def measured_ceiling(highest: Ceiling | None, coverage: float) -> dict[str, Any]
 
 
 def _question(
-    protocol: LocalProtocol[Any, Any],
+    protocol: LocalProtocol,
     population: Population,
     held: npt.NDArray[np.int64],
     epsilon: float,
-) -> VoteQuestion:
+) -> Question:
     """Return the question about some words of the lexicon, and about nothing else."""
     alphabet, width = protocol.symbols, protocol.longest_word + 1
     names = TrieNames.of_words(population.lexicon.encoded(alphabet, width)[held], alphabet)
@@ -142,7 +142,7 @@ def _question(
 
 
 def _kept(
-    question: VoteQuestion, executor: Executor, *, seed: int, fidelity: Fidelity
+    question: Question, executor: Executor, *, seed: int, fidelity: Fidelity
 ) -> npt.NDArray[np.bool_]:
     """Return ``(c,) bool``: which of the question's candidates the rule lets through."""
     if not question.num_candidates:

@@ -17,7 +17,7 @@ from fedhh.protocol import Discoveries
 from fedhh.questions.channel import Answering
 from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Question
 from fedhh.words.rows import match_rows
 
 _Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ _AT_ONCE = 2**14
 
 
 def contributors(
-    question: VoteQuestion,
+    question: Question,
     population: Population,
     discoveries: Discoveries,
     holders: npt.NDArray[np.int64],
@@ -66,7 +66,7 @@ def contributors(
 
 
 def _sums(
-    question: VoteQuestion, population: Population, num_clients: int, seed: int
+    question: Question, population: Population, num_clients: int, seed: int
 ) -> tuple[_Floats, _Floats]:
     """Return ``(f,)`` contributors and holders of a question's words among the first clients."""
     matcher = WordMatcher(population.lexicon)

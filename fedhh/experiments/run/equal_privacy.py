@@ -16,7 +16,7 @@ from fedhh.experiments.config.load import devices_of
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.settings import AUTO, config_path, settings_of
 from fedhh.validation import InputError, require_choice, require_positive
 
@@ -28,14 +28,14 @@ class OutOfReachError(InputError):
 
 
 def at_central_epsilon(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     num_clients: int,
     *,
     unit: Unit,
     epsilon: float,
     delta: float = DEFAULT_DELTA,
     devices: Devices | None = None,
-) -> AnyProtocol:
+) -> DiscoveryProtocol:
     """Return a protocol's settings with a central guarantee of (epsilon, delta) before the run.
 
     Accounting chooses the local epsilon, for neighbors that replace one item or one user, such that
@@ -76,7 +76,7 @@ def at_central_epsilon(
     settings = settings.with_central_epsilon(float(epsilon), unit=of_unit)
 
     def plan_at(changed: Any) -> Plan:
-        settled: AnyProtocol = changed.settle(num_clients=num_clients, seed=0)
+        settled: DiscoveryProtocol = changed.settle(num_clients=num_clients, seed=0)
         return accepted_plan(settled, devices)
 
     if name is None:
@@ -131,7 +131,7 @@ def with_chosen_epsilons(config: Config, num_clients: int) -> Config:
     )
 
 
-def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
+def plans_of(protocol: DiscoveryProtocol) -> Callable[[int, float], Plan]:
     """Return a protocol's plans, for `fedhh.accounting.account_plan`.
 
     Args:
@@ -155,7 +155,7 @@ def plans_of(protocol: AnyProtocol) -> Callable[[int, float], Plan]:
     return plan_at
 
 
-def chosen_settings(before: AnyProtocol, after: AnyProtocol) -> dict[str, Any]:
+def chosen_settings(before: DiscoveryProtocol, after: DiscoveryProtocol) -> dict[str, Any]:
     """Return the fields in which settings differ, with their values after."""
     return {
         name: getattr(after, name)
@@ -164,19 +164,19 @@ def chosen_settings(before: AnyProtocol, after: AnyProtocol) -> dict[str, Any]:
     }
 
 
-def _field(protocol: AnyProtocol, path: str) -> str | None:
+def _field(protocol: DiscoveryProtocol, path: str) -> str | None:
     """Return the field that a configuration keeps at a path."""
     annotations = settings_of(type(protocol))
     return next((name for name, each in annotations.items() if config_path(each) == path), None)
 
 
-def _refusal(protocol: AnyProtocol, unit: Unit, epsilon: float, why: str) -> OutOfReachError:
+def _refusal(protocol: DiscoveryProtocol, unit: Unit, epsilon: float, why: str) -> OutOfReachError:
     return OutOfReachError(
         f"{protocol.title}: expected settings with {unit} central epsilon {epsilon:g} before the "
         f"run, got none: {why}."
     )
 
 
-def _as_protocol(settings: Any) -> AnyProtocol:
-    protocol: AnyProtocol = settings
+def _as_protocol(settings: Any) -> DiscoveryProtocol:
+    protocol: DiscoveryProtocol = settings
     return protocol

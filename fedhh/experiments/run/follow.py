@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fedhh.adversary import Adversary
 from fedhh.clients.population import Population, client_order
@@ -28,7 +27,7 @@ from fedhh.experiments.run.result import MetricSettings, RunResult
 from fedhh.experiments.run.time_left import FinishedRound, TimeLeft, work_of
 from fedhh.experiments.run.truth import facts_of
 from fedhh.experiments.study.callbacks import Callbacks, Several
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.answer import Answer
 from fedhh.simulation.engine import Round, Walk
 from fedhh.simulation.executor import Executor
@@ -45,7 +44,7 @@ class FollowedRun:
 
     def __init__(
         self,
-        protocol: AnyProtocol,
+        protocol: DiscoveryProtocol,
         population: Population,
         *,
         seed: int,
@@ -107,7 +106,7 @@ class FollowedRun:
             rows=self._rows,
         )
         self._state = protocol.initialize()
-        self._walk: Walk[Any] = Walk(
+        self._walk: Walk = Walk(
             protocol=protocol, roster=roster, fidelity=fidelity, fakes=self._fakes.answer
         )
 
@@ -130,7 +129,7 @@ class FollowedRun:
     def _logged(self) -> Sequence[LoggedRound]:
         return () if self._log is None else self._log.read()
 
-    def _observe(self, finished: Round[Any]) -> None:
+    def _observe(self, finished: Round) -> None:
         """Note a round; one that was asked now is logged."""
         plan, place = self._protocol.plan, (finished.question.pass_index, finished.question.layer)
         observed = self._observer.observe(finished)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fedhh.clients.population import CountProgress, Population
 from fedhh.experiments.run.round_record import RoundRecord, record_of
 from fedhh.experiments.run.truth import Observed, Truth
-from fedhh.protocol import AnyProtocol
-from fedhh.questions.question import AnyQuestion
+from fedhh.protocol import DiscoveryProtocol
+from fedhh.questions.question import Question
 from fedhh.simulation.engine import Round
 
 
@@ -24,7 +22,7 @@ class Observer:
 
     def __init__(
         self,
-        protocol: AnyProtocol,
+        protocol: DiscoveryProtocol,
         population: Population,
         *,
         records: bool,
@@ -36,9 +34,9 @@ class Observer:
         self._before = protocol.discoveries(protocol.initialize())
         self.records: list[RoundRecord] | None = [] if records else None
         self.last_record: RoundRecord | None = None
-        self.validation: AnyQuestion | None = None
+        self.validation: Question | None = None
 
-    def observe(self, finished: Round[Any]) -> Observed:
+    def observe(self, finished: Round) -> Observed:
         """Return the outcome of the truth in a round."""
         question, state = finished.question, finished.state
         discoveries = self._protocol.discoveries(state)

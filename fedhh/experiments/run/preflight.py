@@ -24,7 +24,7 @@ from fedhh.experiments.run.equal_privacy import with_chosen_epsilons
 from fedhh.experiments.run.preflight_facts import LESS, LargerPopulation, PlanFacts, Preflight
 from fedhh.experiments.run.privacy import DEFAULT_DELTA, accepted_plan
 from fedhh.privacy_loss.search import smallest_true
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
@@ -38,7 +38,7 @@ _MOST_STEPS = 512
 
 
 def preflight(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     population: Clients,
     *,
     delta: float = DEFAULT_DELTA,
@@ -72,7 +72,7 @@ def preflight(
 
 
 def preflight_of(
-    protocols: Sequence[AnyProtocol],
+    protocols: Sequence[DiscoveryProtocol],
     population: Clients,
     *,
     delta: float,
@@ -165,7 +165,7 @@ def preflight_of_configs(
 
 
 def plan_facts(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     num_clients: int,
     delta: float,
     seed: int,
@@ -176,7 +176,7 @@ def plan_facts(
     """Return what a protocol's plan says before a run on so many clients, as `preflight_of`."""
 
     def plan_with(clients: int) -> Plan:
-        settled: AnyProtocol = protocol.settle(num_clients=clients, seed=seed)
+        settled: DiscoveryProtocol = protocol.settle(num_clients=clients, seed=seed)
         return accepted_plan(settled, devices)
 
     plan, terms = plan_with(num_clients), PrivacyTerms(num_clients=num_clients, delta=delta)
@@ -229,7 +229,7 @@ def _fewest_clients(
     return LargerPopulation(clients=clients, epsilon=central_with(clients))
 
 
-def _folded_share(population: Clients, protocol: AnyProtocol) -> float:
+def _folded_share(population: Clients, protocol: DiscoveryProtocol) -> float:
     """Return the share of contributions that only lower case can spell."""
     from fedhh.clients.reading.tokens import folded
 

@@ -12,7 +12,7 @@ from fedhh.accounting.layer_anonymity import claim_over_run
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.terms import PrivacyTerms
 from fedhh.devices import Devices
-from fedhh.protocol import AnyProtocol, RoundSummary
+from fedhh.protocol import DiscoveryProtocol, RoundSummary
 
 DEFAULT_DELTA = 1e-10
 """The paper's delta."""
@@ -24,14 +24,14 @@ MEASURED_ANONYMITY = ("fewest_holders", "fewest_holders_significant", "share_hel
 """What `measured_anonymity` returns; fields of `metrics.Metrics`."""
 
 
-def accepted_plan(protocol: AnyProtocol, devices: Devices | None) -> Plan:
+def accepted_plan(protocol: DiscoveryProtocol, devices: Devices | None) -> Plan:
     """Return a protocol's plan, with the fewest answers that its rounds accept of devices."""
     plan = protocol.plan
     return plan if devices is None else plan.accepting(devices.fewest_answers)
 
 
 def privacy_of_run(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     summaries: Sequence[RoundSummary] = (),
     *,
     num_clients: int,

@@ -12,7 +12,7 @@ from fedhh.experiments.run.adversary import AdversaryOutcome
 from fedhh.experiments.run.calendar import Calendar
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.metrics import Metrics
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import printable
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class RunResult:
             processor time of the protocol's part of "rounds".
     """
 
-    protocol: AnyProtocol
+    protocol: DiscoveryProtocol
     population: dict[str, Any]
     seed: int
     simulation: dict[str, Any]

@@ -158,9 +158,7 @@ class RoundRecord:
         return lengths
 
 
-def record_of(
-    finished: Round[Any], *, before: Sequence[str], after: Discoveries
-) -> RoundRecord | None:
+def record_of(finished: Round, *, before: Sequence[str], after: Discoveries) -> RoundRecord | None:
     """Return the outcome of a round's candidates; None if the question is about no prefixes.
 
     Of a sketch, candidates are what the server kept, as words or prefixes of a length: those that

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from fedhh.adversary import Adversary
 from fedhh.clients.population import Population, client_order
@@ -37,7 +36,7 @@ from fedhh.experiments.run.workers import (
     seconds_of_run,
 )
 from fedhh.experiments.study.callbacks import Callbacks
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.simulation import engine
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.simulation.fidelity import Fidelity
@@ -45,7 +44,7 @@ from fedhh.simulation.roster import Roster
 
 
 def simulate(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     population: Population,
     *,
     seed: int,
@@ -108,7 +107,7 @@ def simulate(
         ).finish(executor)
 
 
-def check_config(config: Config, population: Population) -> tuple[Config, AnyProtocol]:
+def check_config(config: Config, population: Population) -> tuple[Config, DiscoveryProtocol]:
     """Return a configuration with its alphabet, epsilons and every "auto", and its protocol."""
     settled = with_chosen_epsilons(settle_alphabet(config, population), population.num_clients)
     settled, protocol = settle(settled, population.num_clients, population.lexicon.words)
@@ -164,8 +163,8 @@ def run_config(
 
 
 def rounds(
-    protocol: AnyProtocol, population: Population, *, seed: int
-) -> Iterator[engine.Round[Any]]:
+    protocol: DiscoveryProtocol, population: Population, *, seed: int
+) -> Iterator[engine.Round]:
     """Run in this process and yield after each round, to look inside the interaction.
 
     Each round has its ``question`` (what the server broadcast) and the protocol's ``state`` after

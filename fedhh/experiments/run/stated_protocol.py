@@ -10,12 +10,12 @@ from typing import Any, NoReturn, get_args
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Participation, Plan
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.protocol import Answers, AnyProtocol, DiscoveryProtocol, RunState
+from fedhh.protocol import Answers, DiscoveryProtocol, RunState
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 
 
-def statement_of(protocol: AnyProtocol) -> dict[str, Any]:
+def statement_of(protocol: DiscoveryProtocol) -> dict[str, Any]:
     """Return what a finished run writes of its protocol, as JSON values."""
     plan = protocol.plan
     local = isinstance(plan, LocalReports)
@@ -46,7 +46,7 @@ _LAYER = ("pass_index", "layer", "num_clients", "smallest_domain", "largest_doma
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedProtocol(DiscoveryProtocol[Any, Any]):
+class StatedProtocol(DiscoveryProtocol):
     """A protocol of a finished run, by what the run stated of it; it cannot run.
 
     Attributes:
@@ -120,10 +120,10 @@ class StatedProtocol(DiscoveryProtocol[Any, Any]):
         """Refuse: the protocol's code is not here."""
         raise InputError(f"{self.title}: expected the protocol's code, got what a run says of it.")
 
-    def ask(self, planned: PlannedRound, run: RunState[Any]) -> NoReturn:
+    def ask(self, planned: PlannedRound, run: RunState) -> NoReturn:
         self.begin()
 
-    def hear(self, run: RunState[Any], answers: Answers[Any]) -> NoReturn:
+    def hear(self, run: RunState, answers: Answers) -> NoReturn:
         self.begin()
 
 

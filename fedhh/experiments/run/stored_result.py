@@ -37,7 +37,7 @@ from fedhh.experiments.study.stored_files import (
     read_table,
     reading,
 )
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import InputError
 
 _NOT_SIMULATION = {
@@ -93,7 +93,7 @@ def read_record(directory: Path) -> dict[str, Any]:
     return read_json(directory / RESULT)
 
 
-def read_protocol(directory: Path) -> tuple[Config, AnyProtocol]:
+def read_protocol(directory: Path) -> tuple[Config, DiscoveryProtocol]:
     """Return the configuration of a finished run, and its protocol with nothing left to decide."""
     if not is_finished(directory):
         raise InputError(f"Expected the directory of a finished run, got {directory}.")
@@ -159,7 +159,7 @@ def _candidates(directory: Path) -> CandidateRecord | None:
     return CandidateRecord(candidates=candidates, votes=votes, missed=missed)
 
 
-def _protocol(config: Config, record: dict[str, Any]) -> AnyProtocol:
+def _protocol(config: Config, record: dict[str, Any]) -> DiscoveryProtocol:
     """Return a run's protocol: settled if all of it is fedhh's own, else by what the run states."""
     with plugins.disabled():
         try:

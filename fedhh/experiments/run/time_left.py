@@ -13,7 +13,7 @@ from fedhh.clients.population import Population
 from fedhh.experiments.run.layers import LayerRow
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.study.callbacks import Callbacks, Work
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.simulation.fidelity import EXACT_TALLY
 
 AFTER_LAYERS = 3.0
@@ -39,12 +39,12 @@ class RunWork(Work):
         population: The clients.
     """
 
-    protocol: AnyProtocol
+    protocol: DiscoveryProtocol
     population: Population
 
 
 def work_of(
-    protocol: AnyProtocol,
+    protocol: DiscoveryProtocol,
     population: Population,
     *,
     done: int = 0,

@@ -16,7 +16,7 @@ from fedhh.clients.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.names import TrieNames
-from fedhh.questions.question import AnyQuestion
+from fedhh.questions.question import Question
 from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.coded_words import FEWEST_SYLLABLES
 from fedhh.words.lexicon import Lexicon
@@ -151,7 +151,7 @@ class Truth:
         return float(self.counts[words].sum() / self.mass)
 
     def observe(
-        self, question: AnyQuestion, kept: npt.NDArray[Any] | None, discoveries: Discoveries
+        self, question: Question, kept: npt.NDArray[Any] | None, discoveries: Discoveries
     ) -> Observed:
         """Return the outcome of the target in a round."""
         ids = self.ids(discoveries)

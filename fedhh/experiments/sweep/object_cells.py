@@ -24,7 +24,7 @@ from fedhh.experiments.sweep.central_target import (
     target_of,
 )
 from fedhh.experiments.sweep.totals import COHORT, TOTAL, Asked, cohort_of
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.settings import alternatives, config_path, settings_of
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError, did_you_mean, shown
@@ -46,7 +46,7 @@ class Job:
         options: Further arguments of `simulate`.
     """
 
-    protocol: AnyProtocol
+    protocol: DiscoveryProtocol
     seed: int
     options: dict[str, Any]
 
@@ -69,7 +69,7 @@ class ObjectCell:
 
     job: Job
     asked: Asked
-    settled: AnyProtocol
+    settled: DiscoveryProtocol
     label: str
     varied: Settings
     beside_grid: bool = field(default=False, init=False)
@@ -85,7 +85,7 @@ class ObjectCell:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def listed_protocols(protocols: Any) -> dict[str, AnyProtocol]:
+def listed_protocols(protocols: Any) -> dict[str, DiscoveryProtocol]:
     """Return the protocols by label; the label of one alone is empty."""
     listed = dict(protocols) if isinstance(protocols, Mapping) else {"": protocols}
     if not listed:
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def listed_axes(
-    axes: Mapping[str, Iterable[Any]], listed: Mapping[str, AnyProtocol]
+    axes: Mapping[str, Iterable[Any]], listed: Mapping[str, DiscoveryProtocol]
 ) -> dict[str, list[Any]]:
     """Return each axis's values; every protocol has the field that it names."""
     values = {name: _values(name, each) for name, each in axes.items()}
@@ -144,7 +144,7 @@ def listed_axes(
 
 
 def make_cells(
-    listed: Mapping[str, AnyProtocol],
+    listed: Mapping[str, DiscoveryProtocol],
     axes: Mapping[str, Sequence[Any]],
     seeds: Sequence[int],
     num_clients: int,
@@ -198,7 +198,7 @@ def make_cells(
     return cells if any(listed) else _with_decided(cells)
 
 
-def _changed(protocol: AnyProtocol, chosen: Settings) -> AnyProtocol:
+def _changed(protocol: DiscoveryProtocol, chosen: Settings) -> DiscoveryProtocol:
     """Return a protocol with some fields changed."""
     settings: Any = protocol
     fields = {
@@ -209,7 +209,7 @@ def _changed(protocol: AnyProtocol, chosen: Settings) -> AnyProtocol:
     changed: Any = replace(settings, **fields)
     if TOTAL in chosen:
         changed = replace(changed, **{COHORT: cohort_of(changed, chosen[TOTAL])})
-    made: AnyProtocol = changed
+    made: DiscoveryProtocol = changed
     return made
 
 
@@ -220,11 +220,11 @@ def _of_kind(value: Any, annotation: Any) -> Any:
     return float(value) if is_whole and float in kinds and int not in kinds else value
 
 
-def _at(protocol: AnyProtocol, name: str, value: Any) -> Any:
+def _at(protocol: DiscoveryProtocol, name: str, value: Any) -> Any:
     return value if name in _NO_FIELDS else getattr(protocol, name)
 
 
-def path_of(name: str, protocol: AnyProtocol) -> str:
+def path_of(name: str, protocol: DiscoveryProtocol) -> str:
     """Return where a configuration keeps a field."""
     if name in _NO_FIELDS:
         return name

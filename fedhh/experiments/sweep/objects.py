@@ -39,13 +39,13 @@ from fedhh.experiments.sweep.object_cells import (
     path_of,
 )
 from fedhh.experiments.sweep.totals import total_line
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.simulation.fidelity import Fidelity
 from fedhh.validation import InputError, shown
 
 
 def sweep_over(
-    protocols: AnyProtocol | Mapping[str, AnyProtocol],
+    protocols: DiscoveryProtocol | Mapping[str, DiscoveryProtocol],
     population: Population | Callable[[int], Population],
     *,
     axes: Mapping[str, Iterable[Any]] | None = None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedhh.accounting.plan import Plan
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.settings import LARGEST_COUNT
 from fedhh.validation import InputError, shown
 
@@ -43,7 +43,7 @@ class Asked:
     shared: Hashable
 
     @classmethod
-    def of(cls, settled: AnyProtocol, *, label: str, shared: Hashable) -> Asked:
+    def of(cls, settled: DiscoveryProtocol, *, label: str, shared: Hashable) -> Asked:
         plan = settled.plan
         samples = plan.draws_samples
         return cls(
@@ -54,7 +54,7 @@ class Asked:
         )
 
 
-def cohort_of(protocol: AnyProtocol, total: Any) -> int:
+def cohort_of(protocol: DiscoveryProtocol, total: Any) -> int:
     """Return the ``clients_per_layer`` with which a protocol asks so many clients at most."""
     if isinstance(total, bool) or not isinstance(total, int) or not 1 <= total <= LARGEST_COUNT:
         raise InputError(
@@ -95,13 +95,13 @@ def total_line(cells: Sequence[Asked], *, protocols: bool) -> str:
     return f"Clients asked in all, not the same for every protocol: {'; '.join(numbers)}{apart}."
 
 
-def _shared_out(protocol: AnyProtocol) -> Plan | None:
+def _shared_out(protocol: DiscoveryProtocol) -> Plan | None:
     """Return what a protocol does with cohorts of a set size; None if it draws samples instead."""
     if COHORT not in vars(protocol):
         return None
     settings: Any = protocol
     try:
-        probe: AnyProtocol = replace(settings, **{COHORT: _PROBE})
+        probe: DiscoveryProtocol = replace(settings, **{COHORT: _PROBE})
     except InputError:  # Its cohort cannot be set by itself.
         return None
     plan = probe.settle(num_clients=LARGEST_COUNT, seed=0).plan

@@ -24,11 +24,9 @@ from fedhh.longitudinal.aggregation.sums import ReportSums, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import Aggregate
-from fedhh.questions.records import RecordQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.sfp import Sfp
 from fedhh.system.archive import Arrays, part, within
-from fedhh.words.puzzle import FragmentPuzzle
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -238,7 +236,7 @@ class FragmentAggregator(Aggregator):
         threshold: float | None,
         watched: Sequence[str],
     ) -> None:
-        self._question: RecordQuestion[FragmentPuzzle] = form.question
+        self._question: Question = form.question
         self.oracle, self.threshold = form.question.channel.words, threshold
         self.watched = self._keys(watched)
         self._protocol = protocol
@@ -347,4 +345,4 @@ class FragmentAggregator(Aggregator):
         codes = self._question.alphabet.encode(
             list(words), width=self._question.channel.puzzle.length
         )
-        return self._question.names.keys_of(codes)
+        return np.asarray(self._question.names.keys_of(codes))

@@ -38,7 +38,7 @@ from fedhh.experiments.config.section import (
 from fedhh.experiments.study.request import Request
 from fedhh.experiments.study.source import load_source
 from fedhh.longitudinal.ledger.cap import Cap
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.settings import AUTO, Count, Positive
 from fedhh.validation import InputError
 
@@ -412,7 +412,7 @@ def _arms(
     return arms
 
 
-def _settled(config: Config, section: LongitudinalSection) -> AnyProtocol:
+def _settled(config: Config, section: LongitudinalSection) -> DiscoveryProtocol:
     """Return the protocol of a first run, which says what a device loses in it."""
     devices = config.population.clients or 10**9
     if section.devices_per_run != AUTO:

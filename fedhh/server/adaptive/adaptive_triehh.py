@@ -21,7 +21,7 @@ from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
 from fedhh.oracles.client_votes import ClientVotes
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Question
 from fedhh.server.adaptive import public_list
 from fedhh.server.adaptive.character_model import (
     CharacterModel,
@@ -206,7 +206,7 @@ class AdaptiveTrieHH(LocalTrie):
             evidence=Evidence.nothing(0),
         )
 
-    def ask(self, planned: PlannedRound, run: RunState[TrieState]) -> VoteQuestion | None:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         question = super().ask(planned, run)
         if question is None or not self.validates:
             return question
@@ -218,7 +218,7 @@ class AdaptiveTrieHH(LocalTrie):
         names = replace(question.names, finished=np.concatenate(asked))
         return self.votes_question(names, self.oracle_spec)
 
-    def hear(self, run: RunState[TrieState], answers: Answers[VoteQuestion]) -> Heard[TrieState]:
+    def hear(self, run: RunState, answers: Answers) -> Heard:
         state, question = self._own(run.own), answers.question
         noise, every, clients = answers.noise, answers.votes, answers.aggregate.num_clients
         votes = every[: question.names.num_extensions + len(state.finished)]
@@ -299,9 +299,7 @@ class AdaptiveTrieHH(LocalTrie):
         assert isinstance(own, AdaptiveState)
         return own
 
-    def _new_candidates(
-        self, run: RunState[TrieState], answers: Answers[VoteQuestion], words: Indices
-    ) -> Found:
+    def _new_candidates(self, run: RunState, answers: Answers, words: Indices) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
         found = self.words_found(answers, words)
         # What was listed is asked about already.
@@ -312,7 +310,7 @@ class AdaptiveTrieHH(LocalTrie):
         # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
-    def _seen(self, answers: Answers[VoteQuestion], votes: Indices) -> LayerEvidence:
+    def _seen(self, answers: Answers, votes: Indices) -> LayerEvidence:
         return LayerEvidence.of_votes(
             votes,
             answers.noise.oracle,
@@ -336,7 +334,7 @@ class AdaptiveTrieHH(LocalTrie):
     def _sampled_list(self) -> Codes:
         return public_list.sample_of(self._listed, longer_than=self._first_layer)
 
-    def _listed_found(self, answers: Answers[VoteQuestion], known: Codes) -> Found:
+    def _listed_found(self, answers: Answers, known: Codes) -> Found:
         """Return the listed words that the first layer makes candidates: some sampled, or all."""
         first = answers.question.names.num_extensions + len(self.initial()[1])
         votes = answers.votes[first : first + len(self._sampled_list)]

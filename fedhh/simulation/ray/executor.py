@@ -104,9 +104,7 @@ class Server:
     def __init__(self) -> None:
         self._asked = 0
 
-    def rounds(
-        self, walk: Walk[Any], executor: Executor, heard: Sequence[LoggedRound]
-    ) -> Iterator[Any]:
+    def rounds(self, walk: Walk, executor: Executor, heard: Sequence[LoggedRound]) -> Iterator[Any]:
         """Yield rounds, each with `asked` at that time."""
         self._asked = 0
         with without_exit():
@@ -237,10 +235,10 @@ class RayExecutor(Executor):
 
     def rounds(
         self,
-        walk: Walk[Any],
+        walk: Walk,
         heard: Callable[[], Sequence[LoggedRound]],
         progress: Progress | None = None,
-    ) -> Iterator[Round[Any]]:
+    ) -> Iterator[Round]:
         """Yield the rounds that the server actor has, whatever happens to it.
 
         Raises:

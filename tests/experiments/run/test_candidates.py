@@ -13,7 +13,7 @@ from fedhh.experiments.run import candidates as recording
 from fedhh.experiments.run.candidates import CandidateRecord
 from fedhh.experiments.run.result import RunResult
 from fedhh.experiments.run.run import simulate
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
@@ -32,11 +32,11 @@ ADAPTIVE = AdaptiveTrieHH(
     known_words=KnownWords(name="none", words=frozenset(), language="de"), language="de",
 )  # fmt: skip
 PEM = Pem(alphabet=LETTERS, length=5, keep=20, clients_per_layer=700)
-PROTOCOLS: list[AnyProtocol] = [PEM, LDP, ADAPTIVE, TrieHH(alphabet=LETTERS, depth=5)]
+PROTOCOLS: list[DiscoveryProtocol] = [PEM, LDP, ADAPTIVE, TrieHH(alphabet=LETTERS, depth=5)]
 TABLES = ("candidates", "votes", "missed")
 
 
-def recorded(protocol: AnyProtocol, folder: Path) -> tuple[RunResult, CandidateRecord]:
+def recorded(protocol: DiscoveryProtocol, folder: Path) -> tuple[RunResult, CandidateRecord]:
     result = simulate(protocol, POPULATION, seed=4, log_in=folder)
     assert result.candidates is not None
     return result, result.candidates

@@ -22,7 +22,7 @@ from fedhh.experiments.run.run import simulate
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec, make_pure_oracle
 from fedhh.questions.answer import Answer
-from fedhh.questions.question import Aggregate, AnyQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
@@ -66,7 +66,7 @@ class Stub(Executor):
 
     def __init__(self, *votes: int) -> None:
         self._votes = votes
-        self.questions: list[AnyQuestion] = []
+        self.questions: list[Question] = []
 
     def answer(self, broadcast, progress=None):
         question = broadcast.question

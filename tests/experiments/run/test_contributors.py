@@ -14,8 +14,7 @@ from fedhh.experiments.run import contributors as module
 from fedhh.experiments.run.contributors import contributors
 from fedhh.experiments.run.run import simulate
 from fedhh.protocol import Answers, Discoveries
-from fedhh.questions.question import Aggregate
-from fedhh.questions.reports import VoteQuestion
+from fedhh.questions.question import Aggregate, Question
 from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.lexicon import Lexicon
@@ -40,7 +39,7 @@ def tiny(held: list[tuple[str, ...]]) -> Clients:
     )
 
 
-def asked(words: list[str], *, max_items: int, sampler: str = "random") -> VoteQuestion:
+def asked(words: list[str], *, max_items: int, sampler: str = "random") -> Question:
     """The validation round of some words, whose answers nobody looks at."""
     protocol = LdpTrieHH(
         alphabet="abc", clients_per_layer=10, depth=3, passes=1, eta_max=3,
@@ -52,13 +51,13 @@ def asked(words: list[str], *, max_items: int, sampler: str = "random") -> VoteQ
     )
 
 
-def found(question: VoteQuestion, words: list[str]) -> Discoveries:
+def found(question: Question, words: list[str]) -> Discoveries:
     codes = question.alphabet.encode(words, width=question.names.finished.shape[1])
     answers = Answers(planned=None, question=question, aggregate=Aggregate.empty(0))
     return answers.found(codes).discoveries(question.alphabet)
 
 
-def counted(population, question: VoteQuestion, words: list[str], **more) -> dict[str, float]:
+def counted(population, question: Question, words: list[str], **more) -> dict[str, float]:
     ids = population.lexicon.ids(words)
     holders = np.where(ids >= 0, population.word_counts().holders[ids], 0)
     numbers = contributors(question, population, found(question, words), holders, seed=3, **more)

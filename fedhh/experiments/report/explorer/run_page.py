@@ -32,7 +32,7 @@ from fedhh.experiments.run.stored_result import read_record, read_result
 from fedhh.experiments.study.page import PageData
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.axes import PROTOCOL
-from fedhh.protocol import AnyProtocol
+from fedhh.protocol import DiscoveryProtocol
 
 _WORDS = (
     "word", "pass", "layer", "estimated_clients", "std_error", "z", "is_significant",
@@ -136,7 +136,7 @@ def run_data(
     return data, chunks
 
 
-def facts_of(protocol: AnyProtocol) -> dict[str, Any]:
+def facts_of(protocol: DiscoveryProtocol) -> dict[str, Any]:
     """Return what a page says of a run's protocol."""
     return {
         "title": protocol.title,
