@@ -16,13 +16,7 @@ from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import (
-    Aggregate,
-    Messages,
-    Question,
-    Tally,
-    merge_messages,
-)
+from fedhh.questions.question import Aggregate, Messages, Question, Tally, merge_messages
 from fedhh.words.trie import Codes
 
 

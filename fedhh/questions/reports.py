@@ -10,13 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.oracles import (
-    FrequencyOracle,
-    OracleSpec,
-    PureOracle,
-    make_oracle,
-    make_pure_oracle,
-)
+from fedhh.oracles import FrequencyOracle, OracleSpec, PureOracle, make_oracle, make_pure_oracle
 from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.questions.channel import Channel, RngOf
@@ -24,13 +18,7 @@ from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
 from fedhh.questions.names import ItemSets, TrieNames
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import (
-    SEED_BITS,
-    Aggregate,
-    Messages,
-    Question,
-    Tally,
-)
+from fedhh.questions.question import SEED_BITS, Aggregate, Messages, Question, Tally
 
 ReportMaker = Callable[[int], OracleReports]
 

@@ -15,11 +15,7 @@ from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.noise import SumNoise
 from fedhh.questions.noise_shares import WRAP_CHANCE, NoiseShares
-from fedhh.questions.question import (
-    Aggregate,
-    Question,
-    Tally,
-)
+from fedhh.questions.question import Aggregate, Question, Tally
 from fedhh.random import Stream
 
 

@@ -77,10 +77,7 @@ class ClosedDomain(CohortProtocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetProtocol(
-    ClosedDomain,
-    PostProcessed,
-):
+class SetProtocol(ClosedDomain, PostProcessed):
     """A discovery whose clients send one report each about the set of words that they hold.
 
     It is about a value that is drawn uniformly from the client's padded set, or about a dummy.

@@ -31,11 +31,7 @@ FewestCandidates = Annotated[int, Ge(1), Le(MOST_PREFIXES)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalTrie(
-    LocalProtocol,
-    PostProcessed,
-    EtaTrie,
-):
+class LocalTrie(LocalProtocol, PostProcessed, EtaTrie):
     """A trie whose layers ask fresh clients for randomized votes on extensions of kept prefixes.
 
     Attributes:

@@ -25,11 +25,7 @@ from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.validation import Validation
-from fedhh.settings import (
-    Count,
-    FromConfig,
-    PrivacyBudget,
-)
+from fedhh.settings import Count, FromConfig, PrivacyBudget
 from fedhh.validation import InputError
 from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
 from fedhh.words.trie import Codes
@@ -271,10 +267,7 @@ class CohortProtocol(Cohorts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalProtocol(
-    CohortProtocol,
-    Contributing,
-):
+class LocalProtocol(CohortProtocol, Contributing):
     """A discovery whose clients choose B items each and randomize every one of them.
 
     Attributes:

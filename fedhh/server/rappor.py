@@ -30,10 +30,7 @@ _LARGEST_DESIGN = 2**27
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(
-    ClosedDomain,
-    OneQuestion,
-):
+class Rappor(ClosedDomain, OneQuestion):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
     A client sends, for each word it contributes, a cohort that it draws and the bits of the word's

@@ -13,12 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Lt
 
-from fedhh.accounting.noisy_sums import (
-    MOST_MODULUS,
-    SecureSums,
-    allowed_dropouts,
-    least_modulus,
-)
+from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, allowed_dropouts, least_modulus
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question

@@ -26,11 +26,7 @@ Modulus = Annotated[int, Ge(2), Le(2**62)] | Literal["auto"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummedTrie(
-    EtaTrie,
-    Contributing,
-    Central,
-):
+class SummedTrie(EtaTrie, Contributing, Central):
     """A trie whose layers are decided by noisy sums of plain votes.
 
     Attributes:

@@ -18,11 +18,7 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import Floats, Ints, SetProtocol
-from fedhh.server.padded_sampling import (
-    oracle_of_sample,
-    padded_size,
-    set_sizes,
-)
+from fedhh.server.padded_sampling import oracle_of_sample, padded_size, set_sizes
 from fedhh.settings import AUTO
 from fedhh.validation import InputError
 

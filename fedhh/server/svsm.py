@@ -20,10 +20,7 @@ from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
-from fedhh.server.padded_sampling import (
-    sample_counts,
-    set_sizes,
-)
+from fedhh.server.padded_sampling import sample_counts, set_sizes
 from fedhh.server.svim import SampledSets, Share, Svim, SvimState
 
 _LARGEST_SET = 3

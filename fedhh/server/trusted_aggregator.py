@@ -23,10 +23,7 @@ from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Messages, Question
 from fedhh.random import Stream, generator
 from fedhh.server.cohorts import Central, Contributing, Seed
-from fedhh.settings import (
-    Items,
-    Layers,
-)
+from fedhh.settings import Items, Layers
 from fedhh.validation import SMALLEST_EPSILON
 from fedhh.words.trie import Codes
 
