@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -131,8 +131,8 @@ class Heard:
     """What a protocol makes of a round's answers.
 
     Attributes:
-        own: What the protocol knows now.
         decision: What became of the candidates.
+        own: What the protocol knows now.
         found: Words that the round found, or that it made candidates of the validation round.
         kept: What later rounds extend: ``(k,) int64``, ascending numbers of candidates of
             `TrieNames`; or ``(k, width) uint16`` codes of prefixes where the server listed the
@@ -142,8 +142,8 @@ class Heard:
             not computed. None for another rule.
     """
 
-    own: Any
     decision: Decision
+    own: Any = None
     found: Found | None = None
     kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
     posterior: npt.NDArray[np.float32] | None = None
@@ -170,7 +170,7 @@ class RunState:
     history: tuple[RoundSummary, ...] = ()
 
 
-class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
+class DiscoveryProtocol(Settings, ABC):
     """A server's side of a discovery: a plan, a question and an ear.
 
     `plan` is the plan: every round that may happen. For each of them in turn, `ask` makes the
@@ -264,9 +264,9 @@ class DiscoveryProtocol(Settings, ABC, Generic[State, QuestionType]):
         """Return the largest ``clients_per_layer`` that so many clients allow."""
         return num_clients // len(self.plan.layers)
 
-    @abstractmethod
     def begin(self) -> Any:
-        """Return what the protocol knows before the first round."""
+        """Return what the protocol knows before the first round; nothing here."""
+        return None
 
     @abstractmethod
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:

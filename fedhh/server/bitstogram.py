@@ -87,9 +87,7 @@ class Bitstogram(SketchedRecords):
             hash_seed=seed,
         )
 
-    def candidates(
-        self, question: Question, sums: Sums, records: Sums
-    ) -> tuple[Codes, tuple[int, ...]]:
+    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
         puzzle, fragments = question.channel.puzzle, question.channel.fragments
         counts = np.stack(
             [
@@ -101,7 +99,7 @@ class Bitstogram(SketchedRecords):
         )
         codes = likeliest_strings(puzzle, counts)
         own = puzzle.puzzles(puzzle.names.keys(codes)) == np.arange(puzzle.num_puzzles)
-        return codes[own], (int(np.count_nonzero(own)),)
+        return np.asarray(codes[own])
 
 
 def likeliest_strings(puzzle: FragmentPuzzle, counts: Scores) -> Codes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fedhh.accounting.rounds import Decision, PlannedRound
 from fedhh.protocol import Answers, Heard, RunState
@@ -15,7 +14,7 @@ from fedhh.settings import Layers
 
 @dataclass(frozen=True, kw_only=True)
 class OneQuestion(LocalProtocol):
-    """A discovery with one question. Its state is the answers so far, then what was decoded.
+    """A discovery with one question. Its state is the answers so far.
 
     Attributes:
         repeats: Rounds that ask the question; their answers are added up. Where all clients answer
@@ -35,9 +34,6 @@ class OneQuestion(LocalProtocol):
             replace(first, layer=number, opens_with_previous=number > 1)
             for number in range(1, self.repeats + 1)
         ]
-
-    def begin(self) -> Any:
-        return None
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question:
         return self.question()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -20,61 +18,9 @@ _LARGEST_BUDGET = 2.0**60
 """Where halving an infinite budget starts, in units of the fewest rivals of a string."""
 
 Values = npt.NDArray[np.int64]
-Chances = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PuzzleSummary:
-    """The outcome of the fragments.
-
-    Attributes:
-        fragments_kept: Fragments kept at each position.
-        num_products: Strings that kept fragments with a common puzzle number make up, in all.
-        num_looked_at: Those among them that were put together.
-        num_puzzles_cut: Puzzle numbers that had more strings than may be looked at.
-        num_candidates: Strings looked at whose own puzzle number is right.
-    """
-
-    fragments_kept: tuple[int, ...]
-    num_products: float
-    num_looked_at: int
-    num_puzzles_cut: int
-    num_candidates: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Assembly:
-    """How strings are put together from fragments.
-
-    Attributes:
-        max_fragments: T, most fragments kept per position, over all puzzle numbers.
-        noise_budget: Most rivals that a string may have among noise, see `assemble`; infinite for
-            the plain Cartesian product of the paper.
-        max_strings: Most strings looked at per puzzle number.
-    """
-
-    max_fragments: int
-    noise_budget: float
-    max_strings: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Pieces:
-    """Kept fragments of one position: their values, or texts, and rivals in units of the least.
-
-    The fewest rivals come first.
-    """
-
-    values: Values
-    costs: Chances
-
-    def of_puzzle(self, puzzle: FragmentPuzzle, number: int) -> _Pieces:
-        mine = self.values // puzzle.num_texts == number
-        return _Pieces(values=self.values[mine] % puzzle.num_texts, costs=self.costs[mine])
-
-    def cheaper_half(self) -> _Pieces:
-        half = len(self.values) // 2
-        return _Pieces(values=self.values[:half], costs=self.costs[:half])
+_Pieces = tuple[Values, npt.NDArray[np.float64]]
+"""Kept fragments of one position, or their texts, and the rivals of each in units of the fewest:
+ascending."""
 
 
 def assemble(
@@ -82,8 +28,11 @@ def assemble(
     support: Values,
     num_reports: Values,
     oracle: PureOracle,
-    settings: Assembly,
-) -> tuple[Codes, PuzzleSummary]:
+    *,
+    max_fragments: int,
+    noise_budget: float,
+    max_strings: int,
+) -> Codes:
     """Return the strings that frequent fragments with a common puzzle number make up.
 
     The paper keeps the T most frequent fragments of each position and looks at all strings of the
@@ -105,80 +54,42 @@ def assemble(
         support: ``(positions, num_fragments) int64``: support of every fragment value.
         num_reports: ``(positions,) int64``.
         oracle: The fragments' randomizer.
-        settings: What to keep.
+        max_fragments: T, most fragments kept per position, over all puzzle numbers.
+        noise_budget: Most rivals that a string may have among noise; infinite for the plain
+            Cartesian product of the paper.
+        max_strings: Most strings looked at per puzzle number.
 
     Returns:
-        ``(c, length) uint16`` distinct codes, and what happened.
+        ``(c, length) uint16`` distinct codes.
     """
-    kept = [
-        _kept_fragments(puzzle, votes, reports, oracle, settings, is_first=position == 0)
-        for position, (votes, reports) in enumerate(zip(support, num_reports.tolist(), strict=True))
-    ]
-    largest = _budget(puzzle, settings)
+    largest = max(noise_budget / _FEWEST_RIVALS**puzzle.num_positions, 1.0)
+    kept: list[_Pieces] = []
+    for position, (votes, reports) in enumerate(zip(support, num_reports.tolist(), strict=True)):
+        possible = puzzle.is_possible.copy()
+        # The all-blank text: no word is empty.
+        possible[0] &= position > 0
+        values = (
+            np.flatnonzero(np.tile(possible, puzzle.num_puzzles)) if reports else support[0, :0]
+        )
+        values = values[np.argsort(-votes[values], kind="stable")[:max_fragments]]
+        distinct, numbers = np.unique(votes[values], return_inverse=True)
+        rivals = np.count_nonzero(possible) * chance_of_votes(distinct, reports, oracle.q)
+        costs = (np.maximum(rivals, _FEWEST_RIVALS) / _FEWEST_RIVALS)[numbers]
+        kept.append((values[costs <= largest], costs[costs <= largest]))
     candidates = []
-    num_products = looked_at = puzzles_cut = 0
     for number in range(puzzle.num_puzzles):
-        pieces = [position.of_puzzle(puzzle, number) for position in kept]
-        num_products += _num_products(puzzle, pieces)
+        pieces = []
+        for values, costs in kept:
+            mine = values // puzzle.num_texts == number
+            pieces.append((values[mine] % puzzle.num_texts, costs[mine]))
         budget = largest
-        strings = _strings(puzzle, pieces, budget, settings.max_strings)
-        puzzles_cut += strings is None
-        while strings is None:
+        while (strings := _strings(puzzle, pieces, budget, max_strings)) is None:
             if budget > 1:
                 budget = max(min(budget, _LARGEST_BUDGET) / 2, 1.0)
             else:
-                pieces = [position.cheaper_half() for position in pieces]
-            strings = _strings(puzzle, pieces, budget, settings.max_strings)
-        looked_at += len(strings)
-        own = puzzle.puzzles(puzzle.names.keys(strings)) == number
-        candidates.append(strings[own])
-    codes = np.concatenate(candidates)
-    return codes, PuzzleSummary(
-        fragments_kept=tuple(len(position.values) for position in kept),
-        num_products=float(num_products),
-        num_looked_at=looked_at,
-        num_puzzles_cut=puzzles_cut,
-        num_candidates=len(codes),
-    )
-
-
-def _budget(puzzle: FragmentPuzzle, settings: Assembly) -> float:
-    """Return the noise budget in units of the fewest rivals that a string can have."""
-    return max(settings.noise_budget / _FEWEST_RIVALS**puzzle.num_positions, 1.0)
-
-
-def _kept_fragments(
-    puzzle: FragmentPuzzle,
-    votes: Values,
-    num_reports: int,
-    oracle: PureOracle,
-    settings: Assembly,
-    *,
-    is_first: bool,
-) -> _Pieces:
-    possible = puzzle.is_possible.copy()
-    if is_first:
-        # The all-blank text: no word is empty.
-        possible[0] = False
-    values = np.flatnonzero(np.tile(possible, puzzle.num_puzzles))
-    order = np.argsort(-votes[values], kind="stable")[: settings.max_fragments]
-    values = values[order]
-    if num_reports == 0:
-        values = values[:0]
-    distinct, numbers = np.unique(votes[values], return_inverse=True)
-    rivals = np.count_nonzero(possible) * chance_of_votes(distinct, num_reports, oracle.q)
-    costs = (np.maximum(rivals, _FEWEST_RIVALS) / _FEWEST_RIVALS)[numbers]
-    affordable = costs <= _budget(puzzle, settings)
-    return _Pieces(values=values[affordable], costs=costs[affordable])
-
-
-def _num_products(puzzle: FragmentPuzzle, pieces: list[_Pieces]) -> int:
-    live, ended = 1, 0
-    for here in pieces:
-        to_end = int(np.count_nonzero(_ends(puzzle, here.values)))
-        blank = int(np.count_nonzero(here.values == 0))
-        live, ended = live * (len(here.values) - to_end), live * to_end + ended * blank
-    return live + ended
+                pieces = [(v[: len(v) // 2], c[: len(v) // 2]) for v, c in pieces]
+        candidates.append(strings[puzzle.puzzles(puzzle.names.keys(strings)) == number])
+    return np.concatenate(candidates)
 
 
 def _strings(
@@ -192,10 +103,10 @@ def _strings(
     texts = np.zeros((1, 0), dtype=np.int64)
     costs = np.ones(1)
     ended = np.zeros(1, dtype=np.bool_)
-    for here in pieces:
+    for values, rivals in pieces:
         # Pieces ascend in cost, so what a beginning can afford are the first few.
-        affordable = np.searchsorted(here.costs, budget / costs, side="right")
-        blank = int(np.argmax(here.values == 0)) if (here.values == 0).any() else len(here.values)
+        affordable = np.searchsorted(rivals, budget / costs, side="right")
+        blank = int(np.argmax(values == 0)) if (values == 0).any() else len(values)
         counts = np.where(ended, affordable > blank, affordable)
         total = int(counts.sum())
         if total > most:
@@ -203,12 +114,8 @@ def _strings(
         before = np.repeat(np.arange(len(texts)), counts)
         choice = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
         choice[ended[before]] = blank
-        texts = np.concatenate([texts[before], here.values[choice][:, None]], axis=1)
-        costs = costs[before] * here.costs[choice]
-        ended = _ends(puzzle, texts[:, -1])
+        texts = np.concatenate([texts[before], values[choice][:, None]], axis=1)
+        costs = costs[before] * rivals[choice]
+        # Only blanks may follow a text that ends in one.
+        ended = puzzle.text_codes[texts[:, -1], -1] == END
     return puzzle.text_codes[texts].reshape(len(texts), puzzle.length)
-
-
-def _ends(puzzle: FragmentPuzzle, texts: Values) -> npt.NDArray[np.bool_]:
-    """Return which texts end in a blank, so that only blanks may follow."""
-    return np.asarray(puzzle.text_codes[texts, -1] == END)

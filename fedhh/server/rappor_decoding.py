@@ -52,7 +52,6 @@ class Decoded:
         variance: ``float64``: of the estimate.
         z: ``float64``: the estimate in its standard errors.
         p_value: ``float64``: P(as much), by the normal distribution, if no report were about it.
-        others: Reports about words that are no candidates; NaN without a candidate.
     """
 
     candidates: _Ints
@@ -60,7 +59,6 @@ class Decoded:
     variance: _Floats
     z: _Floats
     p_value: _Floats
-    others: float
 
 
 def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
@@ -90,7 +88,6 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
             variance=none,
             z=none,
             p_value=none,
-            others=math.nan,
         )
     _, by_cohort = reports.split(tally)
     total = int(by_cohort.sum())
@@ -122,7 +119,6 @@ def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
         variance=deviation**2,
         z=z,
         p_value=np.asarray(ndtr(-z)),
-        others=float(solution[-1]),
     )
 
 
@@ -136,8 +132,8 @@ def judged_filters(
 ) -> Heard:
     """Return the words of a round of filters that some client holds, most frequent first.
 
-    What the protocol knows now are the reports about other words. ``threshold_estimate`` is in
-    reports, and ``noise_std`` that of a candidate that shares no bit with another.
+    ``threshold_estimate`` is in reports, and ``noise_std`` that of a candidate that shares no bit
+    with another.
 
     Args:
         answers: The round's.
@@ -153,7 +149,6 @@ def judged_filters(
     num_reports, num_hashes = answers.aggregate.num_reports, reports.filters.num_hashes
     alone = num_reports * reports.response.bit_variance / num_hashes
     return Heard(
-        own=decoded.others,
         decision=Decision(
             num_candidates=len(codes),
             num_kept=len(kept),

@@ -80,7 +80,7 @@ class RapporUnknown(OneQuestion):
         noise_edges: Edges between n-grams that no client holds together, for each pair of
             positions, about at most: see `ngram_association.edges`.
         em_iterations: Iterations of expectation maximization.
-        max_candidates: Most candidates that are looked up; what is cut is reported.
+        max_candidates: Most candidates that are looked up.
         familywise_error: Chance that a word is returned which no client holds, by Bonferroni's
             correction over all candidates.
         hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
@@ -166,18 +166,17 @@ class RapporUnknown(OneQuestion):
         """
         question = answers.question
         words, tables = question.channel.split(answers.aggregate.tally)
-        codes, kept = self.candidates(question, tables)
+        codes = self.candidates(question, tables)
         decoded = decode(question.channel.words, words, question.names.keys_of(codes))
-        heard = judged_filters(
+        return judged_filters(
             answers,
             question.channel.words,
             decoded,
             codes,
             familywise_error=self.familywise_error,
         )
-        return Heard(own=kept, decision=heard.decision, found=heard.found)
 
-    def candidates(self, question: Question, tables: Ints) -> tuple[Codes, tuple[int, ...]]:
+    def candidates(self, question: Question, tables: Ints) -> Codes:
         """Return the strings whose n-grams are all joined.
 
         Args:
@@ -185,8 +184,7 @@ class RapporUnknown(OneQuestion):
             tables: ``(pairs, m, 2**k, 2**k) int64``: records by patterns.
 
         Returns:
-            ``(c, length) uint16``; and how many n-grams each position kept, how many edges there
-            were in all, and how many strings.
+            ``(c, length) uint16``.
         """
         puzzle, filters = question.channel.puzzle, question.channel.ngrams.filters
         bit_channel = BitChannel(
@@ -223,9 +221,7 @@ class RapporUnknown(OneQuestion):
         )
         # Nothing follows a blank.
         ended = codes == END
-        codes = codes[~(ended[:, :-1] & ~ended[:, 1:]).any(axis=1)]
-        num_edges = sum(int(np.count_nonzero(each)) for each in linked.values())
-        return codes, (*(len(each) for each in texts), num_edges, len(codes))
+        return np.asarray(codes[~(ended[:, :-1] & ~ended[:, 1:]).any(axis=1)])
 
     def question(self) -> Question:
         naming, words, ngrams = self.seeds(_SEEDS)

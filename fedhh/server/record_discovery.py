@@ -36,10 +36,7 @@ _SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordProtocol(
-    OneQuestion,
-    PostProcessed,
-):
+class RecordProtocol(OneQuestion, PostProcessed):
     """A discovery by records of two reports.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
@@ -97,7 +94,7 @@ class RecordProtocol(
         """
         question = answers.question
         word_sums, part_sums, records = question.channel.split(answers.aggregate.tally)
-        codes, decoding = self.candidates(question, part_sums, records)
+        codes = self.candidates(question, part_sums, records)
         support = question.channel.words.support(word_sums, question.names.keys_of(codes))
         chosen = self.credible(answers.noise, support)
         decision = answers.decision(
@@ -107,10 +104,10 @@ class RecordProtocol(
         )
         found = answers.counted(codes[chosen], support[chosen])
         found = self.with_reported(found, chosen, answers.noise, support)
-        return Heard(own=decoding, decision=decision, found=found)
+        return Heard(decision=decision, found=found)
 
     @abstractmethod
-    def candidates(self, question: Question, sums: Sums, records: Sums) -> tuple[Codes, Any]:
+    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
         """Return the strings that the parts speak for.
 
         Args:
@@ -119,7 +116,7 @@ class RecordProtocol(
             records: ``(positions,) int64``: how many records each position has.
 
         Returns:
-            ``(c, length) uint16`` distinct codes, and the outcome of the parts.
+            ``(c, length) uint16`` distinct codes.
         """
 
     @abstractmethod
@@ -166,8 +163,6 @@ SketchName = Literal["hashtogram", "cms", "hcms"]
 @dataclass(frozen=True, kw_only=True)
 class SketchedRecords(RecordProtocol):
     """A discovery by records whose sketches have one size, of words that noise does not explain.
-
-    What it tells of its decoding is how many it kept at each step.
 
     Attributes:
         num_hashes: Rows of each sketch, k.

@@ -16,9 +16,9 @@ from annotated_types import Gt, Lt
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
-from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.question import Question
-from fedhh.server.trusted_aggregator import TrustedAggregator
+from fedhh.protocol import RunState
+from fedhh.questions.question import Messages, Question
+from fedhh.server.trusted_aggregator import Ints, Released, TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
 
@@ -88,19 +88,14 @@ class SampleAndThreshold(TrustedAggregator):
     def ask(self, planned: PlannedRound, run: RunState) -> Question:
         return self.words_question(inclusion=self.counts.rate)
 
-    def hear(self, run: RunState, answers: Answers) -> Heard:
-        """Return the published words, most frequent first; ``estimate`` is senders over rate."""
-        codes, rows = self.words_of(answers)
+    def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
+        """Return senders over rate, and which words enough clients sent."""
         counts, senders = self.counts, rows[:, -1]
-        order = np.argsort(-senders, kind="stable")
-        which = order[senders[order] >= counts.threshold]
-        estimate = senders[which] / counts.rate
-        return self.published(
-            run,
-            answers,
-            codes[which],
+        estimate = senders / counts.rate
+        return Released(
             estimate=estimate,
+            is_published=senders >= counts.threshold,
             variance=estimate * (1 - counts.rate) / counts.rate,
-            z=np.full(len(which), math.inf),
-            threshold=counts.threshold,
+            z=np.full(len(senders), math.inf),
+            decision={"threshold": counts.threshold},
         )

@@ -15,7 +15,7 @@ from annotated_types import Gt, Lt
 from fedhh.oracles import OracleSpec
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
-from fedhh.server.puzzle_decoding import Assembly, PuzzleSummary, assemble
+from fedhh.server.puzzle_decoding import assemble
 from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
 from fedhh.settings import Count
 from fedhh.words.puzzle import FragmentPuzzle
@@ -49,7 +49,7 @@ class Sfp(RecordProtocol):
         noise_budget: About how many strings of noise, per puzzle number, may be as credible as one
             that is looked up: see `puzzle_decoding.assemble`. Infinite for the paper's rule, all
             strings from the T most frequent fragments.
-        max_strings: Most strings put together per puzzle number; what is cut is reported.
+        max_strings: Most strings put together per puzzle number; those least like noise.
         word_z: Least z of a word's count in the sketch of whole strings, against the noise of the
             randomizer alone.
     """
@@ -101,20 +101,16 @@ class Sfp(RecordProtocol):
         )
         return words, fragments
 
-    def candidates(
-        self, question: Question, sums: Sums, records: Sums
-    ) -> tuple[Codes, PuzzleSummary]:
+    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
         oracle = question.channel.fragments
         return assemble(
             question.channel.puzzle,
             oracle.support(sums),
             records,
             oracle,
-            Assembly(
-                max_fragments=self.max_fragments,
-                noise_budget=self.noise_budget,
-                max_strings=self.max_strings,
-            ),
+            max_fragments=self.max_fragments,
+            noise_budget=self.noise_budget,
+            max_strings=self.max_strings,
         )
 
     def credible(self, noise: Noise, support: Sums) -> Sums:

@@ -16,11 +16,10 @@ from annotated_types import Ge, Le
 from scipy.special import ndtri
 
 from fedhh.accounting.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
-from fedhh.protocol import Answers, Heard, RunState
-from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
+from fedhh.accounting.rounds import PlannedRound
+from fedhh.questions.question import Messages
+from fedhh.server.trusted_aggregator import Floats, Ints, Released, TrustedAggregator
 from fedhh.settings import AUTO
-
-_Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,49 +92,40 @@ class TeeHistogram(TrustedAggregator):
             release=self.release,
         )
 
-    def hear(self, run: RunState, answers: Answers) -> Heard:
-        """Return the published words, most frequent first; ``estimate`` is the noisy count."""
-        codes, rows = self.words_of(answers)
-        release = self.release
-        which, noisy = publish(release, rows[:, -1], rng=self.noise_of(answers.planned))
-        lowest = release.threshold if not release.min_contributors else 0.0
-        return self.published(
-            run,
-            answers,
-            codes[which],
+    def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
+        """Return noisy counts, and which of them are published."""
+        release, counts = self.release, rows[:, -1]
+        noisy, is_published = publish(release, counts, rng=self.noise_of(planned))
+        return Released(
             estimate=noisy,
-            variance=np.full(len(which), release.std**2),
+            is_published=is_published,
+            variance=release.std**2,
             z=_z(release, noisy),
-            threshold_estimate=lowest,
-            noise_std=release.std,
-            kept_by="estimates",
+            decision={
+                "threshold_estimate": 0.0 if release.min_contributors else release.threshold,
+                "noise_std": release.std,
+                "kept_by": "estimates",
+            },
         )
 
 
 def publish(
-    release: HistogramRelease, counts: _Ints, *, rng: np.random.Generator
-) -> tuple[_Ints, Floats]:
-    """Return which words are published, the most frequent first, and their noisy counts.
+    release: HistogramRelease, counts: Ints, *, rng: np.random.Generator
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return ``(c,)`` noisy counts, and which words are published.
 
     Args:
         release: How.
         counts: ``(c,) int64``: contributors of each word, at least 1.
         rng: Source of the noise and the selection.
     """
-    size = len(counts)
-    if release.noise == "laplace":
-        noisy = counts + rng.laplace(scale=release.scale, size=size)
-    else:
-        noisy = counts + rng.normal(scale=release.scale, size=size)
+    draw = rng.laplace if release.noise == "laplace" else rng.normal
+    noisy = counts + draw(scale=release.scale, size=len(counts))
     selection = release.selection
     if selection is None:
-        kept = noisy >= release.threshold
-    else:
-        beyond = np.clip(counts - release.min_contributors + 1, 0, len(selection.chances) - 1)
-        kept = rng.random(size) < selection.chances[beyond]
-    order = np.argsort(-noisy, kind="stable")
-    which = order[kept[order]]
-    return which, noisy[which]
+        return noisy, noisy >= release.threshold
+    beyond = np.clip(counts - release.min_contributors + 1, 0, len(selection.chances) - 1)
+    return noisy, rng.random(len(counts)) < selection.chances[beyond]
 
 
 def _z(release: HistogramRelease, noisy: Floats) -> Floats:

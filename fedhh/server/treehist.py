@@ -73,12 +73,10 @@ class TreeHist(SketchedRecords):
             alphabet_size=self.symbols.size, length=self.length, step=self.step, hash_seed=seed
         )
 
-    def candidates(
-        self, question: Question, sums: Sums, records: Sums
-    ) -> tuple[Codes, tuple[int, ...]]:
+    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
         size = question.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
-        known, kept = 0, []
+        known = 0
         for level, length in enumerate(question.channel.puzzle.prefix_lengths):
             candidates = extensions(prefixes, known, length, alphabet_size=size)
             support = question.channel.fragments.support(
@@ -89,5 +87,4 @@ class TreeHist(SketchedRecords):
                 noise, support, noise_kept=self.noise_prefixes, most=self.max_prefixes
             )
             prefixes, known = candidates[chosen], length
-            kept.append(len(prefixes))
-        return extensions(prefixes, known, self.length, alphabet_size=size), tuple(kept)
+        return extensions(prefixes, known, self.length, alphabet_size=size)

@@ -34,6 +34,26 @@ _TOLERANCE = 1e-3
 _MOST_STEPS = 40
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Released:
+    """What an aggregator makes of the ``c`` words that clients sent.
+
+    Attributes:
+        estimate: ``(c,) float64``: what would be said of each.
+        is_published: ``(c,) bool``: whether it is.
+        variance: ``(c,) float64``, or one number: of the estimates.
+        z: ``(c,) float64``: how far above the noise each lies.
+        decision: What decided, see `Decision`.
+    """
+
+    estimate: Floats
+    is_published: npt.NDArray[np.bool_]
+    variance: Floats | float
+    z: Floats
+    decision: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +121,6 @@ class TrustedAggregator(Contributing, Central):
             self.planned_round(layer, self.cohort_clients, size) for layer in range(1, rounds + 1)
         )
 
-    def begin(self) -> int:
-        """Return 0: the words published so far."""
-        return 0
-
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         return self.words_question()
 
@@ -119,50 +135,42 @@ class TrustedAggregator(Contributing, Central):
         names = StringNames.draw(self.symbols, length=self.length, seed=seed, excluded=excluded)
         return self.asking(names, PlainWords(num_keys=names.num_keys, **channel))
 
-    def words_of(self, answers: Answers) -> tuple[Codes, Messages]:
-        """Return the distinct words that clients sent, with the rows that are about each.
-
-        Returns:
-            ``(c, length + 1) uint16`` codes, and ``(rows, message_size) int64`` rows, as
-            `PlainWords.one_row_each` returns them; one for each word unless they are by size.
-        """
-        rows = answers.question.channel.rows(answers.question, answers.aggregate)
-        codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
-        codes[:, : self.length] = rows[:, : self.length]
-        return codes, rows
-
     def noise_of(self, planned: PlannedRound) -> np.random.Generator:
         """Return the source of the aggregator's noise in a round."""
         return generator(self.noise_seed or 0, Stream.CURATOR, planned.pass_index, planned.layer)
 
-    def published(
-        self,
-        run: RunState,
-        answers: Answers,
-        codes: Codes,
-        *,
-        estimate: Floats,
-        variance: Floats,
-        z: Floats,
-        **more: Any,
-    ) -> Heard:
-        """Return what is published of a round.
+    def hear(self, run: RunState, answers: Answers) -> Heard:
+        """Return the published words, the largest estimates first.
 
         ``num_candidates`` are all strings that the alphabet allows: how many words clients hold is
         nobody's to know.
+        """
+        question = answers.question
+        rows = question.channel.rows(question, answers.aggregate)
+        codes = np.zeros((len(rows), self.length + 1), dtype=np.uint16)
+        codes[:, : self.length] = rows[:, : self.length]
+        starts = np.flatnonzero(np.r_[len(codes) > 0, (codes[1:] != codes[:-1]).any(axis=1)])
+        words = self.released(answers.planned, rows, starts)
+        order = np.argsort(-words.estimate, kind="stable")
+        which = order[words.is_published[order]]
+        decision = Decision(
+            num_candidates=question.names.num_keys, num_kept=len(which), **words.decision
+        )
+        found = answers.found(
+            codes[starts[which]],
+            estimate=words.estimate[which],
+            variance=np.broadcast_to(words.variance, len(starts))[which],
+            z=words.z[which],
+        )
+        return Heard(decision=decision, found=found)
+
+    @abstractmethod
+    def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
+        """Return what the aggregator makes of a round's words.
 
         Args:
-            run: Where the run stood.
-            answers: The round's.
-            codes: ``(h, length + 1) uint16``: the words.
-            estimate: ``(h,)``: what is published about them; likewise the others.
-            variance: ...
-            z: ...
-            more: See `Decision`.
+            planned: The round.
+            rows: ``(rows, message_size) int64``, as `PlainWords.one_row_each` returns them.
+            starts: ``(c,) int64``: the first row about each word; there is one unless they are by
+                size.
         """
-        candidates = answers.question.names.num_keys
-        return Heard(
-            own=run.own + len(codes),
-            decision=Decision(num_candidates=candidates, num_kept=len(codes), **more),
-            found=answers.found(codes, estimate=estimate, variance=variance, z=z),
-        )

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
-from fedhh.protocol import Answers, Heard, RunState
-from fedhh.questions.question import Question
-from fedhh.server.trusted_aggregator import Floats, TrustedAggregator
-from fedhh.words.trie import Codes
-
-_Ints = npt.NDArray[np.int64]
+from fedhh.protocol import RunState
+from fedhh.questions.question import Messages, Question
+from fedhh.server.trusted_aggregator import Ints, Released, TrustedAggregator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,24 +58,22 @@ class WeightedSelection(TrustedAggregator):
         found = run.found.codes[:, : self.length]
         return self.words_question(by_size=True, excluded=found if len(found) else None)
 
-    def hear(self, run: RunState, answers: Answers) -> Heard:
-        """Return the round's published words, by falling noisy weight."""
-        codes, rows = self.words_of(answers)
-        release, rng = self.releases[answers.planned.layer - 1], self.noise_of(answers.planned)
-        first, weights = _weights(codes, rows)
-        noisy = weights + rng.normal(scale=release.sigma, size=len(weights))
-        order = np.argsort(-noisy, kind="stable")
-        which = order[noisy[order] >= release.threshold]
-        return self.published(
-            run,
-            answers,
-            codes[first[which]],
-            estimate=noisy[which],
-            variance=np.full(len(which), release.sigma**2),
-            z=noisy[which] / release.sigma,
-            threshold_estimate=release.threshold,
-            noise_std=release.sigma,
-            kept_by="estimates",
+    def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
+        """Return noisy sums of weights, and which of them reach the round's threshold."""
+        release = self.releases[planned.layer - 1]
+        weights = rows[:, -1] / np.sqrt(rows[:, -2])
+        sums = np.add.reduceat(weights, starts) if len(starts) else weights
+        noisy = sums + self.noise_of(planned).normal(scale=release.sigma, size=len(sums))
+        return Released(
+            estimate=noisy,
+            is_published=noisy >= release.threshold,
+            variance=release.sigma**2,
+            z=noisy / release.sigma,
+            decision={
+                "threshold_estimate": release.threshold,
+                "noise_std": release.sigma,
+                "kept_by": "estimates",
+            },
         )
 
 
@@ -110,12 +104,3 @@ class DpSips(WeightedSelection):
     @property
     def rounds(self) -> int:
         return self.num_rounds
-
-
-def _weights(codes: Codes, rows: _Ints) -> tuple[_Ints, Floats]:
-    """Return the first row of each word, and the words' sums of weights."""
-    differs = (codes[1:] != codes[:-1]).any(axis=1)
-    first = np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), dtype=bool), differs]))
-    if not len(first):
-        return first, np.zeros(0)
-    return first, np.add.reduceat(rows[:, -1] / np.sqrt(rows[:, -2]), first)

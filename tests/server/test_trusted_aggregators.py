@@ -127,7 +127,6 @@ def test_later_rounds_leave_out_what_was_found():
         asked_in.append(len(before))
     assert asked_in[0] == 0 < asked_in[-1]
     assert len(state.history) == 3
-    assert state.own == len(protocol.discoveries(state))
 
 
 def test_each_word_of_a_client_is_sent_with_the_rate_of_the_sample():
@@ -153,12 +152,11 @@ def test_what_is_published_has_the_stated_distribution(noise, min_contributors):
         epsilon=1.0, delta=0.05, max_items=1, noise=noise, min_contributors=min_contributors
     )
     count = 9
-    which, noisy = publish(release, np.full(60_000, count), rng=np.random.default_rng(5))
-    assert (np.diff(noisy) <= 0).all()
-    assert len(set(which.tolist())) == len(which)
+    noisy, is_published = publish(release, np.full(60_000, count), rng=np.random.default_rng(5))
+    noisy = noisy[is_published]
     expected = 60_000 * release.release_chance(count)
     spread = math.sqrt(expected * (1 - expected / 60_000) + 1)
-    assert abs(len(which) - expected) < 7 * spread
+    assert abs(len(noisy) - expected) < 7 * spread
 
     def p_value(of_scale: float) -> float:
         start = count - 1.5 * release.scale if min_contributors else release.threshold
