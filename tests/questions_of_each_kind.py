@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -85,7 +86,7 @@ def votes(
 def word_votes(**changes: Any) -> Any:
     """Return a question for one plain vote of each client."""
     names = _of_trie(changes)
-    channel = PlainVotes(num_candidates=names.num_candidates)
+    channel = PlainVotes.on(names, OracleSpec(name="none", epsilon=math.inf))
     return asked(names=names, choice=OneTyped(), channel=channel, **changes)
 
 

@@ -5,66 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.questions.channel import Channel, in_turn
 from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
-from fedhh.questions.noise import Noise
 from fedhh.questions.question import Aggregate, Messages, Question, Tally, merge_messages
+from fedhh.questions.reports import Reports
 from fedhh.words.trie import Codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PlainVotes(Channel):
-    """One plain vote of each client, for protocols that trust whoever sums up.
+class PlainVotes(Reports):
+    """One plain vote of each client, without a randomizer: whoever sums up is trusted.
 
     A client with nothing to say abstains, which counts as a vote for the last value.
-
-    Attributes:
-        num_candidates: What is voted on.
     """
 
-    num_candidates: int
-
     @property
-    def tally_size(self) -> int:
-        return self.num_candidates + 1
-
-    @property
-    def domain_size(self) -> int:
-        return self.num_candidates + 1
-
-    def report_bits(self, question: Question) -> float:
-        return self.pure.report_bits
-
-    @cached_property
-    def pure(self) -> PureOracle:
-        """What a vote is of: a report that is its value."""
-        return make_pure_oracle(OracleSpec(name="none", epsilon=math.inf), self.domain_size)
-
-    def noise_of(self, question: Question, aggregate: Aggregate) -> Noise:
-        return Noise(oracle=self.pure, num_reports=aggregate.num_reports)
-
-    def add(self, question: Question, said: Said, table: Any, coins: Coins, tally: Tally) -> Sent:
-        return self._vote(said.values.ravel(), tally)
-
-    def _vote(self, votes: Values, tally: Tally) -> Sent:
-        real = votes[(votes >= 0) & (votes < self.num_candidates)]
-        tally += np.bincount(real, minlength=len(tally))
-        abstained = len(votes) - len(real)
-        tally[self.num_candidates] += abstained
-        return Sent(
-            num_clients=len(votes),
-            num_reports=len(votes),
-            num_dummies=abstained,
-            num_clients_with_items=len(real),
-        )
+    def can_sample(self) -> bool:
+        """Nothing of a vote is noise."""
+        return False
 
     def craft(self, attack: Attack) -> Sent:
         """Add one vote a client, which whoever sums up checks: a target's candidate, in turn.
@@ -72,13 +36,15 @@ class PlainVotes(Channel):
         Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
         """
         if attack.goal == "random":
-            votes = attack.rng.integers(self.num_candidates + 1, size=attack.num_clients)
-            return self._vote(votes, attack.tally)
-        values, goal = attack.question.choice.wanted(attack)
-        values = np.unique(values)
-        if goal == "demote" or not len(values):
-            values = np.array([self.num_candidates])
-        return self._vote(in_turn(values, attack.num_clients, 1).ravel(), attack.tally)
+            votes = attack.rng.integers(self.num_values, size=attack.num_clients)
+        else:
+            values, goal = attack.question.choice.wanted(attack)
+            values = np.unique(values)
+            if goal == "demote" or not len(values):
+                values = np.array([self.nothing])
+            votes = in_turn(values, attack.num_clients, 1).ravel()
+        np.add.at(attack.tally, votes, 1)
+        return attack.sent()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

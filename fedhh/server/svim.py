@@ -47,8 +47,18 @@ class SvimState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledSets(SetProtocol):
-    """A discovery in groups, of which some say how many candidates they hold, and others one.
+class Svim(SetProtocol):
+    """Settings of SVIM, among words that are known before.
+
+    Clients are split into three groups, and each sends one report. The first says one of its words,
+    and the server keeps the 2 k most frequent candidates; the second says how many of these it
+    holds, and nine of ten sets are not larger than L; the third pads its set to L with dummies and
+    says one member. There generalized randomized response may use more than epsilon, because a
+    client's word is drawn with chance 1/L at most; where there are too many candidates for it, the
+    oracle of the other groups is used. Counts are scaled by L, and by what larger sets lost.
+
+    ``local_epsilon`` is the privacy of a client, whatever it holds. ``clients_per_layer`` is the
+    mean size of the three groups.
 
     Attributes:
         candidate_share: Share of the clients in the first group.
@@ -58,9 +68,67 @@ class SampledSets(SetProtocol):
             times reports are too many to compare each with each.
     """
 
+    name: ClassVar[str] = "svim"
+    title: ClassVar[str] = "SVIM"
+
     candidate_share: Share = 0.4
     size_share: Share = 0.1
     oracle: Literal["auto", "olh", "oue"] = AUTO
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.candidate_share + self.size_share >= 1:
+            raise InputError(
+                "Expected candidate_share + size_share < 1, which leaves clients for the last "
+                f"group, got candidate_share={self.candidate_share} + size_share={self.size_share}."
+            )
+        # Made once here so that an oracle that cannot have this epsilon is refused.
+        start = self.begin()
+        _ = self.sample_question(self.names_of(start.kept), start.sizes).channel.randomizer
+
+    @property
+    def num_cohorts(self) -> int:
+        return 3
+
+    @property
+    def group_sizes(self) -> tuple[int, ...]:
+        """Clients of each group."""
+        return self.groups_of(self.num_cohorts * self.cohort_clients)
+
+    def groups_of(self, total: int) -> tuple[int, int, int]:
+        """Return the sizes of the three groups into which so many clients are split."""
+        first = min(max(1, round(self.candidate_share * total)), total - 2)
+        second = min(max(1, round(self.size_share * total)), total - first - 1)
+        return first, second, total - first - second
+
+    @property
+    def domains(self) -> tuple[tuple[int, int], ...]:
+        """Of each group's round, the fewest and the most values."""
+        words = len(self.domain) + 1
+        kept = self.num_kept
+        return (words, words), (kept + 1, kept + 1), (kept + 1, 2 * kept)
+
+    @property
+    def plan(self) -> LocalReports:
+        return self.planned_reports(
+            [
+                self.planned_round(number, size, *domain)
+                # There may be no more to ask the last groups about.
+                for number, (size, domain) in enumerate(
+                    zip(self.group_sizes, self.domains, strict=False), start=1
+                )
+            ],
+            most_words=self.keep,
+            randomizers=(self.oracle_spec,),
+            is_of_whole_set=True,
+        )
+
+    def resolve(self, num_clients: int) -> dict[str, Any]:
+        changes = super().resolve(num_clients)
+        if changes or self.oracle != AUTO:
+            return changes
+        work = float(self.group_sizes[0]) * len(self.domain)
+        return {"oracle": "olh" if work <= _MOST_OLH_SUPPORTS else "oue"}
 
     @property
     def oracle_spec(self) -> OracleSpec:
@@ -82,72 +150,10 @@ class SampledSets(SetProtocol):
             oracle = replace(oracle, name=oracle_of_sample(*many, oracle.name))
         return self.member_question(names, oracle, padded_size=length)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Svim(SampledSets):
-    """Settings of SVIM, among words that are known before.
-
-    Clients are split into three groups, and each sends one report. The first says one of its words,
-    and the server keeps the 2 k most frequent candidates; the second says how many of these it
-    holds, and nine of ten sets are not larger than L; the third pads its set to L with dummies and
-    says one member. There generalized randomized response may use more than epsilon, because a
-    client's word is drawn with chance 1/L at most; where there are too many candidates for it, the
-    oracle of the other groups is used. Counts are scaled by L, and by what larger sets lost.
-
-    ``local_epsilon`` is the privacy of a client, whatever it holds. ``clients_per_layer`` is the
-    mean size of the three groups.
-    """
-
-    name: ClassVar[str] = "svim"
-    title: ClassVar[str] = "SVIM"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.candidate_share + self.size_share >= 1:
-            raise InputError(
-                "Expected candidate_share + size_share < 1, which leaves clients for the last "
-                f"group, got candidate_share={self.candidate_share} + size_share={self.size_share}."
-            )
-        # Made once here so that an oracle that cannot have this epsilon is refused.
-        start = self.begin()
-        _ = self.sample_question(self.names_of(start.kept), start.sizes).channel.randomizer
-
-    @property
-    def num_cohorts(self) -> int:
-        return 3
-
-    @property
-    def group_sizes(self) -> tuple[int, int, int]:
-        total = self.num_cohorts * self.cohort_clients
-        first = min(max(1, round(self.candidate_share * total)), total - 2)
-        second = min(max(1, round(self.size_share * total)), total - first - 1)
-        return first, second, total - first - second
-
-    @property
-    def plan(self) -> LocalReports:
-        first, second, third = self.group_sizes
-        return self.planned_reports(
-            [
-                self.planned_round(_CANDIDATES, first, len(self.domain) + 1),
-                self.planned_round(_SIZES, second, self.num_kept + 1),
-                self.planned_round(_COUNTS, third, self.num_kept + 1, 2 * self.num_kept),
-            ],
-            most_words=self.keep,
-            randomizers=(self.oracle_spec,),
-            is_of_whole_set=True,
-        )
-
-    def resolve(self, num_clients: int) -> dict[str, Any]:
-        changes = super().resolve(num_clients)
-        if changes or self.oracle != AUTO:
-            return changes
-        work = float(self.group_sizes[0]) * len(self.domain)
-        return {"oracle": "olh" if work <= _MOST_OLH_SUPPORTS else "oue"}
-
     def begin(self) -> SvimState:
         return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-    def ask(self, planned: PlannedRound, run: RunState) -> Question:
+    def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         names = self.names_of(run.own.kept)
         if planned.layer == _SIZES:
             return self.size_question(names, self.oracle_spec)

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
-from fedhh.server.padded_sampling import sample_counts, set_sizes
-from fedhh.server.svim import SampledSets, Share, Svim, SvimState
+from fedhh.server.padded_sampling import SampleCounts, sample_counts, set_sizes
+from fedhh.server.svim import Share, Svim, SvimState
 
 _LARGEST_SET = 3
 _MOST_SETS = 2_000
@@ -37,27 +35,24 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SvsmState:
-    """Where a run of SVSM stands.
+class SvsmState(SvimState):
+    """Where a run of SVSM stands; see `SvimState`.
 
     Attributes:
-        singles: What its SVIM knows.
         words: The words that SVIM found; a validation round may return fewer.
         itemsets: ``(c, 3) int64``: candidate sets, as places among the words that SVIM found; -1
             behind those of two words. Empty before SVIM is done.
-        sizes: ``(c + 1,) float64``: clients by how many of the sets they hold; empty before.
-        estimate: ``(c,) float64``: clients of the last group that hold each set; empty before.
-        variance: ``(c,) float64``: of the estimate.
+        sizes_of_sets: ``(c + 1,) float64``: clients by how many of the sets they hold;
+            empty before.
+        counts: Clients of the last group that hold each set; None before.
         set_clients: Clients of the last group.
     """
 
-    singles: SvimState
     words: Found
     itemsets: Itemsets
-    sizes: Floats
-    estimate: Floats
-    variance: Floats
-    set_clients: int
+    sizes_of_sets: Floats
+    counts: SampleCounts | None = None
+    set_clients: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +71,7 @@ class FrequentSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Svsm(SampledSets):
+class Svsm(Svim):
     """Settings of SVSM, among words that are known before.
 
     Some of the clients run SVIM. From the k words that it finds, the server guesses which sets of
@@ -100,29 +95,25 @@ class Svsm(SampledSets):
     keep: Annotated[int, Ge(1), Le(_MOST_SETS)] = 50
     single_share: Share = 0.4
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # Made once here so that settings which SVIM refuses are refused.
-        _ = self._svim(clients_per_layer=1)
-
     @property
     def num_cohorts(self) -> int:
         """SVIM's groups and two more; N is their mean size."""
         return _SINGLE_GROUPS + 2
 
-    @cached_property
-    def singles(self) -> Svim:
-        """The SVIM that finds the words."""
-        return self._svim(clients_per_layer=self._singles_mean)
-
     @property
     def group_sizes(self) -> tuple[int, ...]:
-        """Clients of each group."""
-        first = self.singles.group_sizes
         total = self.num_cohorts * self.cohort_clients
-        rest = total - sum(first)
+        # Two clients at least are left for the others.
+        mean = max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
+        rest = total - _SINGLE_GROUPS * mean
         sizes = min(max(1, round(self.size_share * rest)), rest - 1)
-        return *first, sizes, rest - sizes
+        return *self.groups_of(_SINGLE_GROUPS * mean), sizes, rest - sizes
+
+    @property
+    def domains(self) -> tuple[tuple[int, int], ...]:
+        sets = self.num_sets
+        of_sets = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
+        return *super().domains, *of_sets
 
     @property
     def num_sets(self) -> int:
@@ -131,117 +122,64 @@ class Svsm(SampledSets):
         pairs = words * (words - 1) // 2
         return min(self.keep, pairs + pairs * max(words - 2, 0) // 3)
 
-    @property
-    def plan(self) -> LocalReports:
-        singles, sets = self.singles.plan, self.num_sets
-        domains = ((sets + 1, sets + 1), (sets + 1, 2 * sets)) if sets else ()
-        rounds = [
-            self.planned_round(number, size, smallest, largest)
-            for number, (size, (smallest, largest)) in enumerate(
-                zip(self.group_sizes[_SINGLE_GROUPS:], domains, strict=False),
-                start=_SINGLE_GROUPS + 1,
-            )
-        ]
-        return self.planned_reports(
-            [*singles.layers, *rounds],
-            most_words=self.keep,
-            randomizers=singles.randomizers,
-            is_of_whole_set=True,
-        )
-
-    def resolve(self, num_clients: int) -> dict[str, Any]:
-        changes = super().resolve(num_clients)
-        return changes or self.singles.resolve(num_clients)
-
     def begin(self) -> SvsmState:
-        none = np.zeros(0)
         return SvsmState(
-            singles=self.singles.begin(),
+            **vars(super().begin()),
             words=Found.nothing(self.longest_word + 1),
             itemsets=np.zeros((0, _LARGEST_SET), dtype=np.int64),
-            sizes=none,
-            estimate=none,
-            variance=none,
-            set_clients=0,
+            sizes_of_sets=np.zeros(0),
         )
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the broadcast to a group; there may be no set to ask the last two about."""
+        own = run.own
         if planned.layer <= _SINGLE_GROUPS:
-            return self.singles.ask(planned, _of_singles(run))
-        return self._set_question(run.own) if len(run.own.itemsets) else None
+            return super().ask(planned, run)
+        if not len(own.itemsets):
+            return None
+        names = ItemSets(words=self.domain[own.kept], itemsets=own.itemsets)
+        if not len(own.sizes_of_sets):
+            return self.size_question(names, self.oracle_spec)
+        return self.sample_question(names, own.sizes_of_sets)
 
     def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return what a group's reports say; the words found are SVIM's.
 
         The rounds about sets drop none.
         """
-        state = run.own
+        own = run.own
         if answers.planned.layer <= _SINGLE_GROUPS:
-            heard = self.singles.hear(_of_singles(run), answers)
-            state = replace(state, singles=heard.own)
-            if heard.found is not None:
-                sets = likely_sets(heard.found.estimate, self.num_sets)
-                state = replace(state, words=heard.found, itemsets=sets)
-            return Heard(own=state, decision=heard.decision, found=heard.found)
-        if not len(state.sizes):
-            state = replace(state, sizes=set_sizes(answers))
-            return Heard(own=state, decision=answers.decision())
-        counts = sample_counts(answers, state.sizes, post_processing=self.post_processing)
-        state = replace(
-            state,
-            estimate=counts.estimate,
-            variance=counts.variance,
-            set_clients=answers.aggregate.num_clients,
-        )
-        return Heard(own=state, decision=answers.decision())
+            heard = super().hear(run, answers)
+            if heard.found is None:
+                return heard
+            sets = likely_sets(heard.found.estimate, self.num_sets)
+            return replace(heard, own=replace(heard.own, words=heard.found, itemsets=sets))
+        if not len(own.sizes_of_sets):
+            own = replace(own, sizes_of_sets=set_sizes(answers))
+        else:
+            how, clients = self.post_processing, answers.aggregate.num_clients
+            counts = sample_counts(answers, own.sizes_of_sets, post_processing=how)
+            own = replace(own, counts=counts, set_clients=clients)
+        return Heard(own=own, decision=answers.decision())
 
     def frequent_sets(self, run: RunState) -> tuple[FrequentSet, ...]:
         """Return the k most frequent sets, words as sets of one, most frequent first.
 
         Empty before SVIM is done, and words alone before the last group.
         """
-        state, found = run.own, run.own.words
+        own, found = run.own, run.own.words
         words = self.symbols.decode(found.codes)
+        estimates = [*zip(found.estimate, found.variance, found.num_clients.tolist(), strict=True)]
+        members = [(word,) for word in words]
+        if own.counts is not None:
+            members += [tuple(words[i] for i in row if i >= 0) for row in own.itemsets.tolist()]
+            of_sets = zip(own.counts.estimate, own.counts.variance, strict=True)
+            estimates += [(*each, own.set_clients) for each in of_sets]
         sets = [
-            _frequent((words[place],), found.estimate[place], found.variance[place], clients)
-            for place, clients in enumerate(found.num_clients.tolist())
+            FrequentSet(words=held, share=float(count) / n, std_error=float(variance) ** 0.5 / n)
+            for held, (count, variance, n) in zip(members, estimates, strict=True)
         ]
-        for row, estimate, variance in zip(
-            state.itemsets.tolist(), state.estimate, state.variance, strict=False
-        ):
-            members = tuple(words[place] for place in row if place >= 0)
-            sets.append(_frequent(members, estimate, variance, state.set_clients))
         return tuple(sorted(sets, key=lambda each: -each.share)[: self.keep])
-
-    @property
-    def _singles_mean(self) -> int:
-        """Mean size of SVIM's groups; two clients at least are left for the others."""
-        total = self.num_cohorts * self.cohort_clients
-        return max(1, min(round(self.single_share * total), total - 2) // _SINGLE_GROUPS)
-
-    def _svim(self, *, clients_per_layer: int) -> Svim:
-        return Svim(
-            local_epsilon=self.local_epsilon,
-            alphabet=self.alphabet,
-            candidates=self.candidates,
-            clients_per_layer=clients_per_layer,
-            keep=self.keep,
-            candidate_share=self.candidate_share,
-            size_share=self.size_share,
-            oracle=self.oracle,
-            post_processing=self.post_processing,
-        )
-
-    def _set_question(self, state: SvsmState) -> Question:
-        names = ItemSets(words=self.domain[state.singles.kept], itemsets=state.itemsets)
-        if not len(state.sizes):
-            return self.size_question(names, self.oracle_spec)
-        return self.sample_question(names, state.sizes)
-
-
-def _of_singles(run: RunState) -> RunState:
-    return RunState(**{**vars(run), "own": run.own.singles})
 
 
 def likely_sets(counts: Floats, num_sets: int) -> Itemsets:
@@ -276,11 +214,3 @@ def likely_sets(counts: Floats, num_sets: int) -> Itemsets:
                 heapq.heappush(heap, (-float(values[list(after)].prod()), after))
     rows = [(*each, *[-1] * (_LARGEST_SET - len(each))) for each in sets]
     return np.array(rows, dtype=np.int64).reshape(-1, _LARGEST_SET)
-
-
-def _frequent(
-    words: tuple[str, ...], estimate: float, variance: float, clients: int
-) -> FrequentSet:
-    return FrequentSet(
-        words=words, share=float(estimate) / clients, std_error=float(variance) ** 0.5 / clients
-    )

@@ -6,6 +6,7 @@ privacy", AISTATS, Algorithm 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_parameters
+from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import OneTyped
 from fedhh.questions.names import TrieNames
@@ -116,7 +118,7 @@ class TrieHH(Trie, Central):
         return min(candidates, max(self.cohort_clients // self.least_votes, 1))
 
     def question(self, names: TrieNames) -> Question:
-        channel = PlainVotes(num_candidates=names.num_candidates)
+        channel = PlainVotes.on(names, OracleSpec(name="none", epsilon=math.inf))
         return Question(names=names, choice=OneTyped(), channel=channel)
 
     def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
