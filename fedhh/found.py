@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.trie import Codes
 
@@ -34,13 +34,13 @@ class Findings:
             None for a protocol that claims none at all.
     """
 
-    pass_index: npt.NDArray[np.int64]
-    layer: npt.NDArray[np.int64]
-    estimate: npt.NDArray[np.float64]
-    z: npt.NDArray[np.float64]
-    num_clients: npt.NDArray[np.int64]
-    variance: npt.NDArray[np.float64]
-    interval_z: npt.NDArray[np.float64] | None = None
+    pass_index: Ints
+    layer: Ints
+    estimate: Floats
+    z: Floats
+    num_clients: Ints
+    variance: Floats
+    interval_z: Floats | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class Found(Findings):
     """Words found so far as codes ``(h, width)``, closed by the end symbol."""
 
     codes: Codes
-    interval_z: npt.NDArray[np.float64]
+    interval_z: Floats
 
     @classmethod
     def nothing(cls, width: int) -> Found:
@@ -83,7 +83,7 @@ class Found(Findings):
         earlier = {row.tobytes() for row in codes}
         return self.only(np.flatnonzero([row.tobytes() not in earlier for row in self.codes]))
 
-    def only(self, which: npt.NDArray[np.int64]) -> Found:
+    def only(self, which: Ints) -> Found:
         """Return some of the words, by their places."""
         return Found(**{name: getattr(self, name)[which] for name in self.__dataclass_fields__})
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
+from fedhh.arrays import Floats, Ints
 from fedhh.found import Discoveries, Found
 from fedhh.questions.question import Aggregate, Question
 from fedhh.settings import Settings
@@ -48,7 +49,7 @@ class Answers:
     aggregate: Aggregate
 
     @cached_property
-    def votes(self) -> npt.NDArray[np.int64]:
+    def votes(self) -> Ints:
         """``(num_candidates,) int64``: what supports each candidate that the question lists."""
         return self.question.votes(self.aggregate)
 
@@ -61,9 +62,9 @@ class Answers:
         self,
         codes: Codes,
         *,
-        estimate: npt.NDArray[np.float64] | None = None,
-        variance: npt.NDArray[np.float64] | None = None,
-        z: npt.NDArray[np.float64] | None = None,
+        estimate: Floats | None = None,
+        variance: Floats | None = None,
+        z: Floats | None = None,
     ) -> Found:
         """Return words with what the round says about them, see `Discoveries`.
 
@@ -85,7 +86,7 @@ class Answers:
             interval_z=np.full(size, math.nan),
         )
 
-    def counted(self, codes: Codes, support: npt.NDArray[np.int64]) -> Found:
+    def counted(self, codes: Codes, support: Ints) -> Found:
         """Return words with the estimates that follow from their support.
 
         Args:
@@ -145,7 +146,7 @@ class Heard:
     decision: Decision
     own: Any = None
     found: Found | None = None
-    kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
+    kept: Ints | npt.NDArray[np.uint16] | None = None
     posterior: npt.NDArray[np.float32] | None = None
 
 
@@ -165,7 +166,7 @@ class RunState:
     place: int
     own: Any
     found: Found
-    kept: npt.NDArray[np.int64] | npt.NDArray[np.uint16] | None = None
+    kept: Ints | npt.NDArray[np.uint16] | None = None
     posterior: npt.NDArray[np.float32] | None = None
     history: tuple[RoundSummary, ...] = ()
 

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Messages
 from fedhh.random import Stream, generator
@@ -28,8 +29,8 @@ class ClientBlock:
         counts: ``(items,) int32``, at least 1: how often the client typed the word.
     """
 
-    clients: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
+    clients: Ints
+    offsets: Ints
     word_ids: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
 

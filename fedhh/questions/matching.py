@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints
 from fedhh.words.alphabet import FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
 from fedhh.words.rows import match_rows
@@ -15,7 +15,6 @@ from fedhh.words.trie import ABSENT, Codes
 if TYPE_CHECKING:
     from fedhh.questions.names import TrieNames
 
-Values = npt.NDArray[np.int64]
 
 _AT_ONCE = 2**18
 
@@ -28,7 +27,7 @@ class WordMatcher:
         self._walk: LexiconWalk | None = None
         self._walk_key: tuple[str, int] | None = None
         self._excluded: Codes = np.zeros((0, 0), dtype=np.uint16)
-        self._is_excluded: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self._is_excluded: Bools = np.zeros(0, dtype=np.bool_)
 
     def walk(self, alphabet: Alphabet, width: int) -> LexiconWalk:
         """Return the words' walk by ``width`` symbols of an alphabet, the one asked for last."""
@@ -39,7 +38,7 @@ class WordMatcher:
             self._is_excluded = np.zeros(len(self.lexicon), dtype=np.bool_)
         return self._walk
 
-    def prefix_values(self, names: TrieNames, alphabet: Alphabet) -> Values:
+    def prefix_values(self, names: TrieNames, alphabet: Alphabet) -> Ints:
         """Return ``(V,) int64``: each word's candidate value, or -1 where it has none."""
         width = names.excluded.shape[1]
         walk = self.walk(alphabet, width)

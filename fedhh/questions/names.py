@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.questions.clients import Held, Known, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import SEED_BITS
@@ -21,8 +21,6 @@ from fedhh.words.trie import Codes, PrefixTrie
 if TYPE_CHECKING:
     # Compiled code loads with clients, and with no server that only asks.
     from fedhh.hashing import StringKeys
-
-Itemsets = npt.NDArray[np.int64]
 
 
 class Names(ABC):
@@ -212,7 +210,7 @@ class ItemSets(Names):
     """
 
     words: Codes
-    itemsets: Itemsets
+    itemsets: Ints
 
     @classmethod
     def singletons(cls, words: Codes) -> ItemSets:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from fedhh import oracles
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
 from fedhh.oracles.base import PureVotes
 from fedhh.questions.noise_shares import NoiseShares
@@ -18,8 +18,6 @@ from fedhh.questions.noise_shares import NoiseShares
 if TYPE_CHECKING:
     from fedhh.oracles import SketchOracle
 
-_Floats = npt.NDArray[np.float64]
-_Tally = npt.NDArray[np.int64]
 
 # Cells are counted by their distance from their row's mean, in this many steps per deviation.
 _STEPS = 64
@@ -29,7 +27,7 @@ _VOTES_AT_ONCE = 2**15
 _TILTS = np.geomspace(0.01, 2000, 140)
 
 
-def chance_of_votes(votes: _Tally, num_reports: int, q: float) -> _Floats:
+def chance_of_votes(votes: Ints, num_reports: int, q: float) -> Floats:
     """Return ``(c,) float64``: P(at least so many votes), each of the reports one with chance q.
 
     It is scipy.stats.binom.sf(votes - 1, num_reports, q), to the last bit in versions of SciPy that
@@ -66,11 +64,11 @@ class SketchNoise:
     center: float
     variance: float
     num_rows: int
-    steps: _Floats
-    chances: _Floats
+    steps: Floats
+    chances: Floats
 
     @classmethod
-    def of(cls, oracle: PureOracle, aggregate: _Tally) -> SketchNoise | None:
+    def of(cls, oracle: PureOracle, aggregate: Ints) -> SketchNoise | None:
         """Return the distribution for an ``(aggregate_size,) int64`` sketch.
 
         None if all its cells are equal, or if the oracle counts every value by itself.
@@ -96,7 +94,7 @@ class SketchNoise:
             )
         (occurring,) = np.nonzero(counts)
         chances = counts[occurring] / (rows * size)
-        steps: _Floats = occurring * np.float64(width)
+        steps: Floats = occurring * np.float64(width)
         return cls(
             oracle=oracle,
             center=float(means.sum()),
@@ -107,7 +105,7 @@ class SketchNoise:
             chances=chances,
         )
 
-    def z(self, votes: _Tally) -> _Floats:
+    def z(self, votes: Ints) -> Floats:
         """Return the standard normal quantile of the Chernoff exponent of each number of votes.
 
         With K the logarithm of the moment generating function, sqrt(2 max_t (t x - K(t))), the
@@ -143,7 +141,7 @@ class Noise:
     sketch: SketchNoise | None = None
 
     @classmethod
-    def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: _Tally) -> Noise:
+    def of_aggregate(cls, oracle: PureOracle, num_reports: int, aggregate: Ints) -> Noise:
         """Return the noise of a round whose reports were added up as ``aggregate``."""
         return cls(oracle=oracle, num_reports=num_reports, sketch=SketchNoise.of(oracle, aggregate))
 
@@ -157,7 +155,7 @@ class Noise:
         """Their standard deviation."""
         return math.sqrt(self.votes_mean * (1 - self.oracle.q))
 
-    def estimate(self, votes: _Tally) -> _Floats:
+    def estimate(self, votes: Ints) -> Floats:
         """Return ``(c,) float64``: unbiased estimates of the contributions behind some votes."""
         return self.oracle.estimate(votes, self.num_reports)
 
@@ -167,7 +165,7 @@ class Noise:
         alone = float(self.oracle.variance(0, self.num_reports))
         return math.sqrt(alone + self._excess)
 
-    def variance(self, estimate: _Floats) -> _Floats:
+    def variance(self, estimate: Floats) -> Floats:
         """Return the variance of some candidates' estimates.
 
         To that of the randomizer, a sketch adds what other frequent values do together
@@ -183,7 +181,7 @@ class Noise:
         own = self.sketch.oracle.collision_variance(held)
         return np.asarray(variance + np.maximum(self._excess - own, 0.0))
 
-    def z(self, votes: _Tally) -> _Floats:
+    def z(self, votes: Ints) -> Floats:
         """Return how far votes lie above those of a candidate that no client holds.
 
         Such a candidate's votes are Binomial(n, q). The result is the standard normal quantile of
@@ -236,15 +234,15 @@ class SumNoise:
 
     votes_std = std
 
-    def estimate(self, votes: _Tally) -> _Floats:
+    def estimate(self, votes: Ints) -> Floats:
         """Return ``(c,) float64``: the sums themselves."""
         return votes.astype(np.float64)
 
-    def variance(self, estimate: _Floats) -> _Floats:
+    def variance(self, estimate: Floats) -> Floats:
         """Return the variances of some estimates, which are all alike."""
         return np.full(len(estimate), self.std**2)
 
-    def z(self, votes: _Tally) -> _Floats:
+    def z(self, votes: Ints) -> Floats:
         """Return how far sums lie above noise alone: the normal quantile of P(noise < sum)."""
         return self.noise.z(votes, self.part)
 

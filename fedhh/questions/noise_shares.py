@@ -31,13 +31,10 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from fedhh.arrays import Floats, Ints
 from fedhh.validation import InputError, require_between
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 NoiseName = Literal["discrete-laplace", "skellam"]
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.questions.question import Question
-from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
+from fedhh.server.record_discovery import SketchedRecords, SketchName
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
-
-Scores = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +85,7 @@ class Bitstogram(SketchedRecords):
             hash_seed=seed,
         )
 
-    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
+    def candidates(self, question: Question, sums: Ints, records: Ints) -> Codes:
         puzzle, fragments = question.channel.puzzle, question.channel.fragments
         counts = np.stack(
             [
@@ -102,7 +100,7 @@ class Bitstogram(SketchedRecords):
         return np.asarray(codes[own])
 
 
-def likeliest_strings(puzzle: FragmentPuzzle, counts: Scores) -> Codes:
+def likeliest_strings(puzzle: FragmentPuzzle, counts: Floats) -> Codes:
     """Return each bucket's string whose fragments have the most counts in all.
 
     Among all strings that are not empty, and in which nothing follows a blank: the likeliest one
@@ -141,7 +139,7 @@ def likeliest_strings(puzzle: FragmentPuzzle, counts: Scores) -> Codes:
     return strings
 
 
-def _best(table: Scores, allowed: npt.NDArray[np.bool_]) -> tuple[Sums, Scores]:
+def _best(table: Floats, allowed: Bools) -> tuple[Ints, Floats]:
     """Return the ``(positions, buckets)`` best of some texts, and their counts."""
     texts = np.flatnonzero(allowed)
     among = table[:, :, texts]

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.opt_in import OptInBlend, head_list_threshold, laplace_scale
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Question
 from fedhh.random import Stream, generator
-from fedhh.server.blending import Floats, Shares, client_shares, opt_in_shares, with_floor
+from fedhh.server.blending import Shares, client_shares, opt_in_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
 from fedhh.settings import Count, Items, Layers
@@ -233,7 +233,7 @@ class Blender(LocalProtocol):
             ),
         )
 
-    def head_list(self, rows: npt.NDArray[np.int64]) -> Codes:
+    def head_list(self, rows: Ints) -> Codes:
         """Return the words whose noisy count exceeds the threshold, most frequent first.
 
         Args:

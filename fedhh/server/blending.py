@@ -11,12 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
-
-Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,9 +54,7 @@ def opt_in_shares(noisy_counts: Floats, *, num_clients: int, scale: float) -> Sh
     return Shares(share=share, variance=(share * (1 - share) + 2 * scale**2 / n) / (n - 1))
 
 
-def client_shares(
-    votes: _Ints, oracle: PureOracle, *, num_clients: int, num_reports: int
-) -> Shares:
+def client_shares(votes: Ints, oracle: PureOracle, *, num_clients: int, num_reports: int) -> Shares:
     """Return what clients say who randomize each of their B contributions.
 
     With s the estimated count over n, r = s p + (1 - s) q and B = num_reports / n, the variance is

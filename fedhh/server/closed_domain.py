@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.choice import PaddedMember, SetSize
@@ -27,9 +27,6 @@ from fedhh.settings import Count, FromConfig
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.trie import Codes
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _CANDIDATES_PER_WORD = 2
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Bools, Ints
 from fedhh.found import Found
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.channel import Channel
@@ -162,9 +161,9 @@ class Cohorts(DiscoveryProtocol):
     def with_reported(
         self,
         found: Found,
-        which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
+        which: Ints | Bools,
         noise: Any,
-        support: npt.NDArray[np.int64],
+        support: Ints,
     ) -> Found:
         """Return words with the estimates that a run reports: those of the round, as they are.
 

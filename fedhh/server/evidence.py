@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
 from fedhh.privacy_loss.binomial import binomial_excess
@@ -28,10 +28,6 @@ _SLACK = 1.05
 """What the limits of several rounds are above the largest chances of the domains looked at."""
 _THRESHOLDS, _FARTHEST = 400, 12.0
 """Thresholds u of a tail, and how many deviations above the mean they reach."""
-
-_Bools = npt.NDArray[np.bool_]
-_Counts = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +54,7 @@ class Limits:
         support = max(1 - (1 - p) * (1 - chance) / (1 - q) for p, q in chances)
         return cls(support=min(1.0, _SLACK * support), chance=chance)
 
-    def scores(self, oracle: PureVotes, votes: _Counts, num_reports: int, planned: int) -> _Floats:
+    def scores(self, oracle: PureVotes, votes: Ints, num_reports: int, planned: int) -> Floats:
         """Return ``(k,) float64``: the votes of a round, and what is expected of what it lacks.
 
         Each report that does not support the word would do so with the chance that makes q the
@@ -97,16 +93,16 @@ class Evidence:
         planned: Most reports of those rounds, by the plan; 0 without limits.
     """
 
-    votes: _Floats
-    num_reports: _Floats
-    expected: _Floats
-    support: _Floats
-    estimate: _Floats
-    variance: _Floats
-    excess: _Floats
-    num_clients: _Floats
-    score: _Floats
-    planned: _Floats
+    votes: Floats
+    num_reports: Floats
+    expected: Floats
+    support: Floats
+    estimate: Floats
+    variance: Floats
+    excess: Floats
+    num_clients: Floats
+    score: Floats
+    planned: Floats
 
     @classmethod
     def nothing(cls, num_words: int) -> Evidence:
@@ -116,7 +112,7 @@ class Evidence:
     def with_votes(
         self,
         noise: Noise,
-        votes: _Counts,
+        votes: Ints,
         num_clients: int,
         *,
         limits: Limits | None = None,
@@ -133,7 +129,7 @@ class Evidence:
         """
         oracle, reports, clients = noise.oracle, noise.num_reports, num_clients
         alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
-        fresh: dict[str, float | _Floats | _Counts] = {
+        fresh: dict[str, float | Floats | Ints] = {
             "votes": votes,
             "num_reports": reports,
             "expected": reports * oracle.q,
@@ -179,7 +175,7 @@ class Evidence:
         validation: Evidence,
         anonymity_k: int = 0,
         limits: Limits | None = None,
-    ) -> tuple[Found, npt.NDArray[np.bool_]]:
+    ) -> tuple[Found, Bools]:
         """Return the words to believe, with what a validation round says of them, and which.
 
         Estimates are the validation round's alone: there a client's B contributions are about
@@ -227,7 +223,7 @@ class Evidence:
         return words, chosen
 
 
-def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats:
+def p_values(votes: Floats, num_reports: Floats, expected: Floats) -> Floats:
     """Return an upper bound on P(at least so many votes) for words that no client holds.
 
     Votes of one round are Binomial(n, q), and the bound is its tail. Votes added up over rounds
@@ -248,8 +244,8 @@ def p_values(votes: _Floats, num_reports: _Floats, expected: _Floats) -> _Floats
 
 
 def p_values_of_rare(
-    votes: _Floats, num_reports: _Floats, expected: _Floats, *, support: _Floats, holders: int
-) -> _Floats:
+    votes: Floats, num_reports: Floats, expected: Floats, *, support: Floats, holders: int
+) -> Floats:
     """Return an upper bound on P(at least so many votes) for words that at most k clients hold.
 
     Each holder has at most one report (or, where clients are counted, one vote) for the word in all
@@ -283,9 +279,7 @@ def p_values_of_rare(
     return p
 
 
-def p_values_of_rounds(
-    scores: _Floats, planned: _Floats, *, limits: Limits, holders: int
-) -> _Floats:
+def p_values_of_rounds(scores: Floats, planned: Floats, *, limits: Limits, holders: int) -> Floats:
     """Return an upper bound on P(at least this score) for words that at most k clients hold.
 
     Whatever earlier votes decide about later rounds, expectations of increasing convex functions of
@@ -318,7 +312,7 @@ def p_values_of_rounds(
     return found
 
 
-def _chance(held: float | _Floats, holders: int, support: float | _Floats) -> _Floats:
+def _chance(held: float | Floats, holders: int, support: float | Floats) -> Floats:
     """Return P(Bin(holders, support) = held)."""
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -327,7 +321,7 @@ def _chance(held: float | _Floats, holders: int, support: float | _Floats) -> _F
     return np.asarray(np.exp(choices + xlogy(held, support) + xlog1py(rest, -support)))
 
 
-def benjamini_hochberg(p: _Floats, rate: float) -> _Bools:
+def benjamini_hochberg(p: Floats, rate: float) -> Bools:
     """Return which hypotheses to reject so that the false discovery rate is at most ``rate``.
 
     Benjamini and Hochberg (1995), Theorem 1: with R the largest r for which r of the m p-values are

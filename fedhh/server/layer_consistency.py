@@ -7,16 +7,15 @@ every layer does not.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-_Floats = npt.NDArray[np.float64]
+from fedhh.arrays import Floats
 
 ALARM_Z = 5.0
 """Standard deviations by which a child exceeds its parent for `num_exceeding` to count it."""
 
 
-def shares_of(estimate: _Floats, variance: _Floats, num_clients: int) -> _Floats:
+def shares_of(estimate: Floats, variance: Floats, num_clients: int) -> Floats:
     """Return ``(c, 2) float64``: estimated shares of clients, and the variance of each.
 
     Args:
@@ -28,7 +27,7 @@ def shares_of(estimate: _Floats, variance: _Floats, num_clients: int) -> _Floats
     return np.stack([estimate / clients, variance / clients**2], axis=1)
 
 
-def num_exceeding(children: _Floats, parents: _Floats) -> int:
+def num_exceeding(children: Floats, parents: Floats) -> int:
     """Return how many children's shares exceed their parents' by more than chance.
 
     By `ALARM_Z` standard deviations of the difference, whose noises are independent, since layers

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.local_reports import LocalReports
+from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.protocol import Answers
@@ -134,6 +133,6 @@ class LdpTrieHH(LocalTrie):
     def most_prefixes(self, candidates: int) -> int:
         return super().most_prefixes(candidates) if self.ties == "strict" else candidates
 
-    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return the best ``eta_max`` candidates, and the votes that keep one."""
         return top_eta(answers.votes, self.most_kept, ties=self.ties)

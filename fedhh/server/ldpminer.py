@@ -13,10 +13,11 @@ import numpy as np
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.question import Question
-from fedhh.server.closed_domain import Ints, SetProtocol
+from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.cohorts import Seed
 from fedhh.server.padded_sampling import padded_size, set_sizes
 from fedhh.server.svim import Share

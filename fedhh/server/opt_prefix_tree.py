@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Gt, Lt
 from scipy.special import ndtr
 
 from fedhh.accounting.plan import Participation
+from fedhh.arrays import Ints
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
@@ -108,7 +108,7 @@ class OptPrefixTree(LocalTrie):
         ]
         return [(1, first, first), *later]
 
-    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return the candidates that stand out, at most ``eta_max``, and the votes that keep one.
 
         With no more than a part ``false_positive_rate`` of them held by nobody, in expectation.
@@ -130,7 +130,7 @@ class OptPrefixTree(LocalTrie):
         self,
         run: RunState,
         answers: Answers,
-        kept: npt.NDArray[np.int64],
+        kept: Ints,
         found: Found,
         decision: Decision,
         **learned: Any,

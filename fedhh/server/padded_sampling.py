@@ -9,13 +9,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.oracles.consistency import PostProcessing, norm_sub, post_process
 from fedhh.protocol import Answers
 from fedhh.questions.question import Question
-
-_Floats = npt.NDArray[np.float64]
 
 WHOLE_SHARE = 0.9
 """Share of the clients that hold a candidate whose sets padding should not cut."""
@@ -45,7 +43,7 @@ def oracle_of_sample(num_candidates: int, padded_size: int, epsilon: float, othe
     )
 
 
-def set_sizes(answers: Answers) -> _Floats:
+def set_sizes(answers: Answers) -> Floats:
     """Return ``(c + 1,) float64``: about how many of the clients hold 0, 1, ... c candidates.
 
     The estimates do not add up to the clients, and most sizes are noise. So a largest size l is
@@ -75,7 +73,7 @@ def set_sizes(answers: Answers) -> _Floats:
     return sizes
 
 
-def padded_size(sizes: _Floats) -> int:
+def padded_size(sizes: Floats) -> int:
     """Return L: the least size that fewer than a tenth of the holders' sets exceed.
 
     Args:
@@ -102,14 +100,14 @@ class SampleCounts:
         z: ``float64``: how far above the noise of the reports the support lies.
     """
 
-    estimate: _Floats
-    variance: _Floats
-    z: _Floats
+    estimate: Floats
+    variance: Floats
+    z: Floats
 
 
 def sample_counts(
     answers: Answers,
-    sizes: _Floats | None = None,
+    sizes: Floats | None = None,
     *,
     post_processing: PostProcessing = "none",
 ) -> SampleCounts:
@@ -139,7 +137,7 @@ def sample_counts(
 
 
 def _lost_per_counted(
-    question: Question, sampled: _Floats, reports: int, sizes: _Floats | None
+    question: Question, sampled: Floats, reports: int, sizes: Floats | None
 ) -> float:
     if sizes is None or not sizes.any():
         return 0.0

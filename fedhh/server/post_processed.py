@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints
 from fedhh.found import Found
 from fedhh.oracles.consistency import PostProcessing, post_process
 from fedhh.questions.noise import Noise
@@ -30,9 +30,9 @@ class PostProcessed(CohortProtocol):
     def with_reported(
         self,
         found: Found,
-        which: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
+        which: Ints | Bools,
         noise: Noise,
-        support: npt.NDArray[np.int64],
+        support: Ints,
     ) -> Found:
         """Return words with the estimates that a run reports, after all candidates' processing.
 

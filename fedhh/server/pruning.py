@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from fedhh.arrays import Ints
 from fedhh.questions.noise import Noise
 from fedhh.random import GOLDEN, scatter
 from fedhh.validation import require_at_least, require_choice
 
-_Ints = npt.NDArray[np.int64]
-
 TIES = ("strict", "paper")
 
 
-def top_eta(
-    votes: npt.NDArray[np.int64], eta_max: int, *, ties: str
-) -> tuple[npt.NDArray[np.int64], int]:
+def top_eta(votes: Ints, eta_max: int, *, ties: str) -> tuple[Ints, int]:
     """Return the candidates with the most votes, and the votes of the last one kept.
 
     Gboard paper, Algorithm 2, lines 22-23: the threshold is the eta_max-th largest entry.
@@ -54,7 +50,7 @@ def top_eta(
     return np.sort(np.concatenate([above, tied])), threshold
 
 
-def above_noise(noise: Noise, votes: _Ints, *, noise_kept: float, most: int) -> _Ints:
+def above_noise(noise: Noise, votes: Ints, *, noise_kept: float, most: int) -> Ints:
     """Return the candidates whose votes noise does not explain, most votes first.
 
     A candidate is kept if its z (`Noise.z`, by the exact tail) is at least the standard normal

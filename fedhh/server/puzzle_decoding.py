@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
 from fedhh.questions.noise import chance_of_votes
 from fedhh.words.alphabet import END
@@ -17,16 +17,15 @@ _FEWEST_RIVALS = 0.1
 _LARGEST_BUDGET = 2.0**60
 """Where halving an infinite budget starts, in units of the fewest rivals of a string."""
 
-Values = npt.NDArray[np.int64]
-_Pieces = tuple[Values, npt.NDArray[np.float64]]
+_Pieces = tuple[Ints, Floats]
 """Kept fragments of one position, or their texts, and the rivals of each in units of the fewest:
 ascending."""
 
 
 def assemble(
     puzzle: FragmentPuzzle,
-    support: Values,
-    num_reports: Values,
+    support: Ints,
+    num_reports: Ints,
     oracle: PureOracle,
     *,
     max_fragments: int,

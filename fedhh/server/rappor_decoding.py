@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array
 from scipy.special import ndtr
 
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles.bloom import BloomReports
 from fedhh.protocol import Answers, Decision, Heard
 from fedhh.words.trie import Codes
-
-_Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int64]
 
 _SELECTED_FROM_Z = 2.0
 """A candidate is selected from so many deviations on, given the others that are: about one in 44 of
@@ -54,14 +51,14 @@ class Decoded:
         p_value: ``float64``: P(as much), by the normal distribution, if no report were about it.
     """
 
-    candidates: _Ints
-    estimate: _Floats
-    variance: _Floats
-    z: _Floats
-    p_value: _Floats
+    candidates: Ints
+    estimate: Floats
+    variance: Floats
+    z: Floats
+    p_value: Floats
 
 
-def decode(reports: BloomReports, tally: _Ints, keys: _Ints) -> Decoded:
+def decode(reports: BloomReports, tally: Ints, keys: Ints) -> Decoded:
     """Return which candidates the sums of reports are made of.
 
     The estimate of a bit's count is a sum over the words that set it, of their counts times the
@@ -166,8 +163,8 @@ def judged_filters(
 
 
 def _screened(
-    reports: BloomReports, keys: _Ints, shares: _Floats, weights: _Floats, target: _Floats
-) -> _Ints:
+    reports: BloomReports, keys: Ints, shares: Floats, weights: Floats, target: Floats
+) -> Ints:
     """Return which candidates take part, ascending: all, or those that fit best by themselves.
 
     A candidate's fit is the count that least squares gives it next to the column for all other
@@ -188,7 +185,7 @@ def _screened(
     return np.sort(np.argpartition(-fit, _MOST_REGRESSED)[:_MOST_REGRESSED])
 
 
-def _matrix(reports: BloomReports, keys: _Ints, shares: _Floats, weights: _Floats) -> csc_array:
+def _matrix(reports: BloomReports, keys: Ints, shares: Floats, weights: Floats) -> csc_array:
     """Return the weighted design: a row for each bit, a column for each candidate and the rest."""
     filters = reports.filters
     cells = filters.cells(keys).reshape(len(keys), -1)
@@ -205,7 +202,7 @@ def _matrix(reports: BloomReports, keys: _Ints, shares: _Floats, weights: _Float
     )
 
 
-def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
+def _selected(matrix: csc_array, target: Floats, most: int) -> Ints:
     """Return the columns, the last one aside, with a count in the penalized regression.
 
     Columns have norm 1, so that the penalty is the number of deviations that a column must explain.
@@ -214,7 +211,7 @@ def _selected(matrix: csc_array, target: _Floats, most: int) -> _Ints:
     penalty[-1] = 0.0
     transposed = csc_array(matrix.T)
 
-    def loss(counts: _Floats) -> tuple[float, Any]:
+    def loss(counts: Floats) -> tuple[float, Any]:
         residual = matrix @ counts - target
         return (
             0.5 * float(residual @ residual) + float(penalty @ counts),

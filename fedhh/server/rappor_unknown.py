@@ -14,20 +14,13 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.sources import RAPPOR
+from fedhh.arrays import Bools, Ints
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import Ngrams
 from fedhh.questions.question import Question
 from fedhh.server.cohorts import Seed
-from fedhh.server.ngram_association import (
-    BitChannel,
-    Bools,
-    Ints,
-    cliques,
-    edges,
-    frequent_ngrams,
-    joint_shares,
-)
+from fedhh.server.ngram_association import BitChannel, cliques, edges, frequent_ngrams, joint_shares
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Count, Layers, Positive

@@ -11,11 +11,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
 from annotated_types import Gt, Lt
 
 from fedhh.accounting.local_reports import LocalReports
+from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.noise import Noise
@@ -29,8 +28,6 @@ from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
-
-Sums = npt.NDArray[np.int64]
 
 _SEEDS = 3
 
@@ -107,7 +104,7 @@ class RecordProtocol(OneQuestion, PostProcessed):
         return Heard(decision=decision, found=found)
 
     @abstractmethod
-    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
+    def candidates(self, question: Question, sums: Ints, records: Ints) -> Codes:
         """Return the strings that the parts speak for.
 
         Args:
@@ -120,7 +117,7 @@ class RecordProtocol(OneQuestion, PostProcessed):
         """
 
     @abstractmethod
-    def credible(self, noise: Noise, support: Sums) -> Sums:
+    def credible(self, noise: Noise, support: Ints) -> Ints:
         """Return which candidates the words' own sketch lets through, most frequent first.
 
         Args:
@@ -188,5 +185,5 @@ class SketchedRecords(RecordProtocol):
             report_oracle(parts, self.part_epsilon, seed=part_seed, **sizes),
         )
 
-    def credible(self, noise: Noise, support: Sums) -> Sums:
+    def credible(self, noise: Noise, support: Ints) -> Ints:
         return above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)

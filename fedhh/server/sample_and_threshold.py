@@ -16,9 +16,10 @@ from annotated_types import Gt, Lt
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
+from fedhh.arrays import Ints
 from fedhh.protocol import RunState
 from fedhh.questions.question import Messages, Question
-from fedhh.server.trusted_aggregator import Ints, Released, TrustedAggregator
+from fedhh.server.trusted_aggregator import Released, TrustedAggregator
 from fedhh.settings import AUTO, CountOrAuto
 from fedhh.validation import InputError
 

@@ -12,11 +12,12 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Gt, Lt
 
+from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.server.puzzle_decoding import assemble
-from fedhh.server.record_discovery import RecordProtocol, Sums, report_oracle
+from fedhh.server.record_discovery import RecordProtocol, report_oracle
 from fedhh.settings import Count
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
@@ -101,7 +102,7 @@ class Sfp(RecordProtocol):
         )
         return words, fragments
 
-    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
+    def candidates(self, question: Question, sums: Ints, records: Ints) -> Codes:
         oracle = question.channel.fragments
         return assemble(
             question.channel.puzzle,
@@ -113,7 +114,7 @@ class Sfp(RecordProtocol):
             max_strings=self.max_strings,
         )
 
-    def credible(self, noise: Noise, support: Sums) -> Sums:
+    def credible(self, noise: Noise, support: Ints) -> Ints:
         """Return the candidates that the randomizer alone does not explain, most frequent first.
 
         Whether a word is significant also depends on the frequent words that it may share cells

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.noisy_sums import NoisySums, least_sum_noise
+from fedhh.arrays import Ints
 from fedhh.protocol import Answers, Decision
 from fedhh.questions.noise_shares import LEAST_STD, MOST_STD, NoiseName, NoiseShares, noise_of
 from fedhh.server.cohorts import Central, Contributing
@@ -105,7 +105,7 @@ class SummedTrie(EtaTrie, Contributing, Central):
             return changes
         return {"noise_std": self.least_noise}
 
-    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         if self.pruning == "top-eta":
             return super().keep(answers)
         threshold = self._least_sum(answers)

@@ -13,11 +13,12 @@ from annotated_types import Gt, Lt
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
-from fedhh.server.closed_domain import Floats, Ints, SetProtocol
+from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import oracle_of_sample, padded_size, set_sizes
 from fedhh.settings import AUTO
 from fedhh.validation import InputError

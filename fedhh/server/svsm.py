@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Floats, Ints
 from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
@@ -29,9 +29,6 @@ _LESS_THAN_CERTAIN = 0.9
 """What the most frequent word counts for in a guess, so that larger sets count for less."""
 
 _SINGLE_GROUPS = 3
-
-Itemsets = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,7 +46,7 @@ class SvsmState(SvimState):
     """
 
     words: Found
-    itemsets: Itemsets
+    itemsets: Ints
     sizes_of_sets: Floats
     counts: SampleCounts | None = None
     set_clients: int = 0
@@ -182,7 +179,7 @@ class Svsm(Svim):
         return tuple(sorted(sets, key=lambda each: -each.share)[: self.keep])
 
 
-def likely_sets(counts: Floats, num_sets: int) -> Itemsets:
+def likely_sets(counts: Floats, num_sets: int) -> Ints:
     """Return the sets of two and three words with the largest products of normalized counts.
 
     Args:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 from scipy.special import ndtri
 
 from fedhh.accounting.noisy_histogram import HistogramRelease, NoisyHistogram, histogram_release
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.questions.question import Messages
-from fedhh.server.trusted_aggregator import Floats, Ints, Released, TrustedAggregator
+from fedhh.server.trusted_aggregator import Released, TrustedAggregator
 from fedhh.settings import AUTO
 
 
@@ -111,7 +111,7 @@ class TeeHistogram(TrustedAggregator):
 
 def publish(
     release: HistogramRelease, counts: Ints, *, rng: np.random.Generator
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
+) -> tuple[Floats, Bools]:
     """Return ``(c,)`` noisy counts, and which words are published.
 
     Args:

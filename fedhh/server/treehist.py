@@ -11,10 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.arrays import Ints
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.server.pruning import above_noise
-from fedhh.server.record_discovery import SketchedRecords, SketchName, Sums
+from fedhh.server.record_discovery import SketchedRecords, SketchName
 from fedhh.settings import Count, Positive
 from fedhh.validation import InputError
 from fedhh.words.parts import PrefixParts, extensions
@@ -73,7 +74,7 @@ class TreeHist(SketchedRecords):
             alphabet_size=self.symbols.size, length=self.length, step=self.step, hash_seed=seed
         )
 
-    def candidates(self, question: Question, sums: Sums, records: Sums) -> Codes:
+    def candidates(self, question: Question, sums: Ints, records: Ints) -> Codes:
         size = question.alphabet.size
         prefixes = np.zeros((1, self.length), dtype=np.uint16)
         known = 0

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Floats, Ints
 from fedhh.found import Found
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import TrieNames
@@ -21,8 +21,6 @@ from fedhh.server.pruning import top_eta
 from fedhh.settings import Layers, decided
 from fedhh.words.alphabet import END
 from fedhh.words.trie import Codes, PrefixTrie
-
-Indices = npt.NDArray[np.int64]
 
 MOST_PREFIXES = 10_000_000
 """Kept per layer: candidates are so many times the alphabet's size, and tallies hold them all."""
@@ -50,7 +48,7 @@ class TrieState:
     trie: PrefixTrie
     finished: Codes
     excluded: Codes
-    shares: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    shares: Floats = field(default_factory=lambda: np.zeros((0, 2)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +96,7 @@ class Trie(Cohorts):
         """Return what clients are asked about a layer's candidates."""
 
     @abstractmethod
-    def keep(self, answers: Answers) -> tuple[Indices, int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return which candidates a layer keeps, and the votes that keep one.
 
         Args:
@@ -194,7 +192,7 @@ class Trie(Cohorts):
         decision = self.decision(answers, threshold=threshold, num_kept=len(kept))
         return self.extended(run, answers, kept, found, decision)
 
-    def words_found(self, answers: Answers, words: Indices) -> Found:
+    def words_found(self, answers: Answers, words: Ints) -> Found:
         """Return ``(w,) int64`` candidates that are whole words, with what the layer says."""
         names = answers.question.names
         is_extension = words < names.num_extensions
@@ -209,7 +207,7 @@ class Trie(Cohorts):
         self,
         run: RunState,
         answers: Answers,
-        kept: Indices,
+        kept: Ints,
         found: Found,
         decision: Decision,
         **learned: Any,
@@ -254,9 +252,7 @@ class Trie(Cohorts):
         )
 
 
-def _compared(
-    answers: Answers, own: TrieState, extensions: Indices
-) -> tuple[npt.NDArray[np.float64], int]:
+def _compared(answers: Answers, own: TrieState, extensions: Ints) -> tuple[Floats, int]:
     """Return the next state's ``shares``, and how many kept prefixes exceed their parents'.
 
     Args:
@@ -295,7 +291,7 @@ class EtaTrie(Trie):
         """``eta_max``, once it is decided."""
         return decided(self.eta_max, "eta_max")
 
-    def keep(self, answers: Answers) -> tuple[Indices, int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return the ``eta_max`` candidates with the most votes, and the votes that keep one."""
         return top_eta(answers.votes, self.most_kept, ties="strict")
 

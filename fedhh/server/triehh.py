@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.sampled_threshold import SampledThreshold, triehh_parameters
+from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision
 from fedhh.questions.choice import OneTyped
@@ -121,7 +122,7 @@ class TrieHH(Trie, Central):
         channel = PlainVotes.on(names, OracleSpec(name="none", epsilon=math.inf))
         return Question(names=names, choice=OneTyped(), channel=channel)
 
-    def keep(self, answers: Answers) -> tuple[npt.NDArray[np.int64], int]:
+    def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return the prefixes with enough votes; ``estimate`` is the votes in the sample."""
         return np.flatnonzero(answers.votes >= self.least_votes), self.least_votes
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords
@@ -33,9 +33,6 @@ _TOLERANCE = 1e-3
 """How far below a target the guarantee of an item may stay, relative."""
 _MOST_STEPS = 40
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Released:
@@ -50,7 +47,7 @@ class Released:
     """
 
     estimate: Floats
-    is_published: npt.NDArray[np.bool_]
+    is_published: Bools
     variance: Floats | float
     z: Floats
     decision: dict[str, Any]

@@ -15,9 +15,10 @@ from annotated_types import Ge, Le
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.weighted_gaussian import WeightedGaussian, WeightRelease, weight_releases
+from fedhh.arrays import Ints
 from fedhh.protocol import RunState
 from fedhh.questions.question import Messages, Question
-from fedhh.server.trusted_aggregator import Ints, Released, TrustedAggregator
+from fedhh.server.trusted_aggregator import Released, TrustedAggregator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.arrays import Floats, Ints
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
 from fedhh.oracles.client_votes import ClientVotes
@@ -40,7 +40,7 @@ from fedhh.server.adaptive.trie_posterior import (
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
 from fedhh.server.local_discovery import FalseDiscoveryRate, ValidationShare
-from fedhh.server.trie import EtaMax, Indices, TrieState
+from fedhh.server.trie import EtaMax, TrieState
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, decided
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
@@ -299,7 +299,7 @@ class AdaptiveTrieHH(LocalTrie):
         assert isinstance(own, AdaptiveState)
         return own
 
-    def _new_candidates(self, run: RunState, answers: Answers, words: Indices) -> Found:
+    def _new_candidates(self, run: RunState, answers: Answers, words: Ints) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
         found = self.words_found(answers, words)
         # What was listed is asked about already.
@@ -310,7 +310,7 @@ class AdaptiveTrieHH(LocalTrie):
         # Before the loop does it, since there is evidence for each.
         return self.unknown_of(found)
 
-    def _seen(self, answers: Answers, votes: Indices) -> LayerEvidence:
+    def _seen(self, answers: Answers, votes: Ints) -> LayerEvidence:
         return LayerEvidence.of_votes(
             votes,
             answers.noise.oracle,
@@ -319,7 +319,7 @@ class AdaptiveTrieHH(LocalTrie):
             limit=self._least_share,
         )
 
-    def _public_distribution(self, prefixes: Codes) -> npt.NDArray[np.float64] | None:
+    def _public_distribution(self, prefixes: Codes) -> Floats | None:
         return None if self._public is None else self._public.distribution(prefixes)
 
     @cached_property

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.trie import Codes
-
-_Floats = npt.NDArray[np.float64]
 
 _LARGEST_TABLE = 4_000_000
 """Entries of a table of counts; larger alphabets get shorter contexts."""
@@ -47,7 +46,7 @@ def context_length(alphabet_size: int) -> int:
     return next(n for n in (2, 1, 0) if n == 0 or (alphabet_size + 1) ** (n + 1) <= _LARGEST_TABLE)
 
 
-def contexts(spelled: Codes, alphabet_size: int, order: int | None = None) -> npt.NDArray[np.int64]:
+def contexts(spelled: Codes, alphabet_size: int, order: int | None = None) -> Ints:
     """Return the number of each prefix's last symbols: those before its start count as one more.
 
     Args:
@@ -61,7 +60,7 @@ def contexts(spelled: Codes, alphabet_size: int, order: int | None = None) -> np
     order = context_length(alphabet_size) if order is None else order
     numbers = np.zeros(len(spelled), dtype=np.int64)
     for back in range(order, 0, -1):
-        symbols: npt.NDArray[np.int64] | int = alphabet_size
+        symbols: Ints | int = alphabet_size
         if spelled.shape[1] >= back:
             symbols = spelled[:, -back].astype(np.int64)
         numbers = numbers * (alphabet_size + 1) + symbols
@@ -80,8 +79,8 @@ class CharacterModel:
         weights: ``(3,) float64``: of the three, summing to one.
     """
 
-    learned: _Floats
-    weights: _Floats
+    learned: Floats
+    weights: Floats
 
     @classmethod
     def new(cls, alphabet_size: int, *, has_public: bool) -> CharacterModel:
@@ -90,9 +89,7 @@ class CharacterModel:
         weights = np.array([0.1, 0.8, 0.1] if has_public else [0.9, 0.0, 0.1])
         return cls(learned=np.zeros((rows, alphabet_size)), weights=weights)
 
-    def distributions(
-        self, numbers: npt.NDArray[np.int64], public: _Floats | None
-    ) -> list[_Floats]:
+    def distributions(self, numbers: Ints, public: Floats | None) -> list[Floats]:
         """Return the three distributions, each ``(n, A) float64``, after n contexts.
 
         Args:
@@ -107,7 +104,7 @@ class CharacterModel:
             _smoothed(self.learned, numbers, _LEARNED_WEIGHT),
         ]
 
-    def mixed(self, distributions: list[_Floats]) -> _Floats:
+    def mixed(self, distributions: list[Floats]) -> Floats:
         """Return the mixture of `distributions`."""
         return np.asarray(
             sum(
@@ -116,9 +113,7 @@ class CharacterModel:
             )
         )
 
-    def after(
-        self, numbers: npt.NDArray[np.int64], distributions: list[_Floats], held: _Floats
-    ) -> CharacterModel:
+    def after(self, numbers: Ints, distributions: list[Floats], held: Floats) -> CharacterModel:
         """Return the model after a layer: one step of expectation maximisation for the weights.
 
         Args:
@@ -142,7 +137,7 @@ class CharacterModel:
         return CharacterModel(learned=learned, weights=weights / weights.sum())
 
 
-def _smoothed(counts: _Floats, numbers: npt.NDArray[np.int64], weight: float) -> _Floats:
+def _smoothed(counts: Floats, numbers: Ints, weight: float) -> Floats:
     """Return the distribution after each context, smoothed by shorter and shorter ones."""
     rows, size = counts.shape
     totals = [counts]
@@ -168,7 +163,7 @@ class PublicPrior:
         counts: For each, ``(r, A) float32``: whole numbers.
     """
 
-    contexts: tuple[npt.NDArray[np.int64], ...]
+    contexts: tuple[Ints, ...]
     counts: tuple[npt.NDArray[np.float32], ...]
 
     @classmethod
@@ -200,7 +195,7 @@ class PublicPrior:
             all_counts.append(counts.reshape(-1, size).astype(np.float32))
         return cls(contexts=tuple(all_contexts), counts=tuple(all_counts))
 
-    def distribution(self, spelled: Codes) -> _Floats:
+    def distribution(self, spelled: Codes) -> Floats:
         """Return ``(n, A) float64``: distributions of the symbol after ``(n, length)`` prefixes.
 
         What a context says is smoothed by shorter and shorter ones.

@@ -13,8 +13,8 @@ import functools
 from collections.abc import Set
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.server.adaptive.trie_posterior import GRID, LayerEvidence
 from fedhh.words.alphabet import END, FOREIGN, Alphabet
 from fedhh.words.trie import Codes
@@ -46,7 +46,7 @@ def sample_of(listed: Codes, *, longer_than: int) -> Codes:
     return np.asarray(listed[listed[:, longer_than] != END][::_ONE_IN])
 
 
-def findable(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+def findable(seen: LayerEvidence) -> Floats:
     """Return how likely each of some words is held often enough to be found.
 
     Args:
@@ -62,7 +62,7 @@ def findable(seen: LayerEvidence) -> npt.NDArray[np.float64]:
     return np.asarray((posterior[:, 1:] @ _FINDABLE)[seen.which])
 
 
-def pays(likely: npt.NDArray[np.float64]) -> bool:
+def pays(likely: Floats) -> bool:
     """Return whether at least one in a hundred of sampled words is held often enough to be found.
 
     Of 20,000 words that no client holds, `findable` hardly says so of four in a thousand.
@@ -73,7 +73,7 @@ def pays(likely: npt.NDArray[np.float64]) -> bool:
     return bool(len(likely)) and float(likely.mean()) >= _ENOUGH_HELD
 
 
-def likeliest_distribution(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+def likeliest_distribution(seen: LayerEvidence) -> Floats:
     """Return the distribution of clients' shares that makes the votes of all words likeliest.
 
     The nonparametric maximum likelihood estimate of Kiefer and Wolfowitz (1956), over the shares of
@@ -95,7 +95,7 @@ def likeliest_distribution(seen: LayerEvidence) -> npt.NDArray[np.float64]:
     return weights
 
 
-def _ratios(seen: LayerEvidence) -> npt.NDArray[np.float64]:
+def _ratios(seen: LayerEvidence) -> Floats:
     """Return ``(u, 29) float64``: the likelihoods of numbers of votes, each row up to a factor."""
     logs = np.concatenate([np.zeros((len(seen.logs), 1)), seen.logs], axis=1)
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))

@@ -15,11 +15,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.oracles.base import PureVotes
 from fedhh.words.alphabet import END
-
-_Floats = npt.NDArray[np.float64]
-_Counts = npt.NDArray[np.int64]
 
 GRID = np.geomspace(0.25, 400, 28)
 """Shares of clients that a held prefix may have, in units of the limit."""
@@ -59,8 +57,8 @@ class TriePosterior:
             times the limit.
     """
 
-    held: _Floats
-    shares: _Floats
+    held: Floats
+    shares: Floats
 
     @classmethod
     def before_any_vote(cls, width: int) -> TriePosterior:
@@ -69,12 +67,12 @@ class TriePosterior:
         return cls(held=np.ones(width), shares=np.full((width, size), 1 / size))
 
     @property
-    def num_children(self) -> _Floats:
+    def num_children(self) -> Floats:
         """``(P,) float64``: how many children each is taken to have that live, if it does."""
         return np.asarray(np.clip(self.shares @ GRID, 1, _MOST_CHILDREN))
 
 
-def inherited_shares(shares: _Floats, *, length: int) -> _Floats:
+def inherited_shares(shares: Floats, *, length: int) -> Floats:
     """Return ``(P, 28) float64``: the shares of a child of each prefix, before any vote for it.
 
     Args:
@@ -100,13 +98,13 @@ class LayerEvidence:
         limit: The least share that is worth finding.
     """
 
-    logs: _Floats
-    which: _Counts
+    logs: Floats
+    which: Ints
     limit: float
 
     @classmethod
     def of_votes(
-        cls, votes: _Counts, oracle: PureVotes, *, num_clients: int, num_reports: int, limit: float
+        cls, votes: Ints, oracle: PureVotes, *, num_clients: int, num_reports: int, limit: float
     ) -> LayerEvidence:
         """Return the likelihood of ``(c,) int64`` votes.
 
@@ -128,12 +126,12 @@ class LayerEvidence:
         return cls(logs=logs.astype(np.float64), which=which, limit=limit)
 
     @cached_property
-    def ratios(self) -> _Floats:
+    def ratios(self) -> Floats:
         """The ratios themselves, cut where they leave no doubt that a candidate is held."""
         return np.asarray(np.exp(np.minimum(self.logs, _LARGEST_LOG)))
 
     @cached_property
-    def is_cut(self) -> npt.NDArray[np.bool_]:
+    def is_cut(self) -> Bools:
         """``(u,) bool``: which numbers of votes have a ratio that was cut."""
         return np.asarray(self.logs.max(axis=1) > _LARGEST_LOG)
 
@@ -149,14 +147,14 @@ class Children:
         alphabet_size: A.
     """
 
-    held: _Floats
-    inherited: _Floats
+    held: Floats
+    inherited: Floats
     evidence: LayerEvidence
     alphabet_size: int
 
     @classmethod
     def after_votes(
-        cls, parents: TriePosterior, evidence: LayerEvidence, symbols: _Floats, *, length: int
+        cls, parents: TriePosterior, evidence: LayerEvidence, symbols: Floats, *, length: int
     ) -> Children:
         """Return the children's posterior.
 
@@ -188,7 +186,7 @@ class Children:
             alphabet_size=alphabet_size,
         )
 
-    def posterior(self, children: _Counts) -> TriePosterior:
+    def posterior(self, children: Ints) -> TriePosterior:
         """Return what is believed of some children, ``(k,) int64`` numbers."""
         inherited = self.inherited[children // self.alphabet_size]
         rows = self.evidence.which[children]
@@ -204,21 +202,21 @@ class Children:
         shares /= total[:, None]
         return TriePosterior(held=self.held[children], shares=shares)
 
-    def worth(self, children: _Counts) -> _Floats:
+    def worth(self, children: Ints) -> Floats:
         """Return the probability that each of some children is held, with a share worth finding."""
         believed = self.posterior(children)
         return np.asarray(believed.held * (believed.shares @ (GRID >= _ENOUGH)))
 
     @property
-    def extended(self) -> _Counts:
+    def extended(self) -> Ints:
         """Numbers of the children that more symbols may follow."""
-        numbers: _Counts = np.arange(len(self.held))
+        numbers: Ints = np.arange(len(self.held))
         return np.asarray(numbers[numbers % self.alphabet_size != END])
 
     @property
-    def words(self) -> _Counts:
+    def words(self) -> Ints:
         """Numbers of the children that end a word."""
-        numbers: _Counts = np.arange(END, len(self.held), self.alphabet_size)
+        numbers: Ints = np.arange(END, len(self.held), self.alphabet_size)
         return numbers
 
 
@@ -234,8 +232,8 @@ class Likeliest:
             it to be computed.
     """
 
-    prefixes: npt.NDArray[np.int64]
-    words: npt.NDArray[np.int64]
+    prefixes: Ints
+    words: Ints
     posterior: npt.NDArray[np.float32]
 
 
