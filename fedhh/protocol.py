@@ -15,6 +15,7 @@ from fedhh.accounting.plan import Plan
 from fedhh.accounting.rounds import Decision, KeptBy, PlannedRound, RoundSummary
 from fedhh.arrays import Floats, Ints
 from fedhh.found import Discoveries, Found
+from fedhh.oracles.consistency import PostProcessing, post_process
 from fedhh.questions.question import Aggregate, Question
 from fedhh.settings import Settings
 from fedhh.validation import InputError
@@ -86,16 +87,40 @@ class Answers:
             interval_z=np.full(size, math.nan),
         )
 
-    def counted(self, codes: Codes, support: Ints) -> Found:
+    def counted(
+        self,
+        codes: Codes,
+        support: Ints,
+        which: Ints | None = None,
+        *,
+        post_processing: PostProcessing = "none",
+    ) -> Found:
         """Return words with the estimates that follow from their support.
 
         Args:
             codes: ``(h, width) uint16``.
-            support: ``(h,) int64``: reports that support each word.
+            support: ``(c,) int64``: reports that support each candidate.
+            which: ``(h,) int64``: which of them are the words; all if None.
+            post_processing: Of all candidates' estimates; standard errors stay those of "none".
         """
-        estimate = self.noise.estimate(support)
+        own = support if which is None else support[which]
+        estimate = self.noise.estimate(own)
         variance = self.noise.variance(estimate)
-        return self.found(codes, estimate=estimate, variance=variance, z=self.noise.z(support))
+        if post_processing != "none":
+            estimate = self.processed(support, post_processing)
+            estimate = estimate if which is None else estimate[which]
+        return self.found(codes, estimate=estimate, variance=variance, z=self.noise.z(own))
+
+    def processed(self, support: Ints, how: PostProcessing) -> Floats:
+        """Return the post-processed estimates of all candidates.
+
+        Args:
+            support: ``(c,) int64``: reports that support each.
+            how: See `fedhh.oracles.consistency.post_process`.
+        """
+        noise = self.noise
+        estimate, reports = noise.estimate(support), noise.num_reports
+        return post_process(how, estimate, total=reports, std=noise.std, has_rest=True)
 
     def decision(
         self,

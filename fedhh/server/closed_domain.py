@@ -19,9 +19,8 @@ from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
-from fedhh.server.local_discovery import CohortProtocol
+from fedhh.server.local_discovery import CohortProtocol, PostProcessed
 from fedhh.server.padded_sampling import sample_counts
-from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
 from fedhh.validation import InputError

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.arrays import Bools, Ints
-from fedhh.found import Found
+from fedhh.oracles.consistency import PostProcessing
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.questions.channel import Channel
 from fedhh.questions.choice import SampleB
@@ -68,6 +67,11 @@ class Cohorts(DiscoveryProtocol):
     def pad(self) -> bool:
         """Whether every client sends exactly B contributions."""
         return True
+
+    @property
+    def post_processing(self) -> PostProcessing:
+        """What is done with the estimates of a round's candidates, and of nothing before."""
+        return "none"
 
     @property
     def num_cohorts(self) -> int:
@@ -157,23 +161,6 @@ class Cohorts(DiscoveryProtocol):
             max_items=self.max_items,
             padded=self.pad,
         )
-
-    def with_reported(
-        self,
-        found: Found,
-        which: Ints | Bools,
-        noise: Any,
-        support: Ints,
-    ) -> Found:
-        """Return words with the estimates that a run reports: those of the round, as they are.
-
-        Args:
-            found: The words, with what the round says.
-            which: Which candidates of the round they are.
-            noise: Of the round.
-            support: ``(c,) int64``: reports that support each of the round's candidates.
-        """
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)

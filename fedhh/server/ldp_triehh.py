@@ -18,8 +18,7 @@ from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.protocol import Answers
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
-from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.post_processed import PostProcessed
+from fedhh.server.local_discovery import LocalProtocol, PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.server.trie import MOST_PREFIXES, EtaTrie
 from fedhh.settings import Passes

@@ -19,6 +19,7 @@ from fedhh.accounting.rounds import PlannedRound, epoch_of
 from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
+from fedhh.oracles.consistency import PostProcessing
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
@@ -276,3 +277,17 @@ class LocalProtocol(CohortProtocol, Contributing):
     """
 
     pad: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostProcessed(CohortProtocol):
+    """A discovery whose estimates come from a round's counts of all its candidates.
+
+    Attributes:
+        post_processing: What is done with the estimates of the words found, and of nothing before:
+            "none"; "norm-sub", so that those of all candidates and the rest of the reports are not
+            negative and add up; "base-cut", 0 where they are not significant. Standard errors stay
+            those of "none", of which alone estimates have no bias.
+    """
+
+    post_processing: PostProcessing = "none"

@@ -20,8 +20,7 @@ from fedhh.questions.names import StringNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Seed
-from fedhh.server.local_discovery import LocalProtocol
-from fedhh.server.post_processed import PostProcessed
+from fedhh.server.local_discovery import LocalProtocol, PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
 from fedhh.validation import InputError
@@ -161,8 +160,8 @@ class Pem(LocalProtocol, PostProcessed):
         best = candidates[order]
         found = None
         if question.names.length == self.length:
-            found = answers.counted(best, support[order])
-            found = self.with_reported(found, order, answers.noise, support)
+            how = self.post_processing
+            found = answers.counted(best, support, order, post_processing=how)
         decision = answers.decision(
             threshold=threshold, num_candidates=len(candidates), num_kept=len(kept)
         )

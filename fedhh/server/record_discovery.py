@@ -21,8 +21,8 @@ from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.questions.records import Records
 from fedhh.server.cohorts import Seed
+from fedhh.server.local_discovery import PostProcessed
 from fedhh.server.one_question import OneQuestion
-from fedhh.server.post_processed import PostProcessed
 from fedhh.server.pruning import above_noise
 from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import require_epsilon
@@ -99,8 +99,8 @@ class RecordProtocol(OneQuestion, PostProcessed):
             num_candidates=len(codes),
             num_kept=len(chosen),
         )
-        found = answers.counted(codes[chosen], support[chosen])
-        found = self.with_reported(found, chosen, answers.noise, support)
+        how = self.post_processing
+        found = answers.counted(codes[chosen], support, chosen, post_processing=how)
         return Heard(decision=decision, found=found)
 
     @abstractmethod

@@ -200,8 +200,8 @@ class Trie(Cohorts):
         extended = names.trie.spell(words[is_extension])
         codes[: len(extended), : extended.shape[1]] = extended
         codes[len(extended) :] = names.finished[words[~is_extension] - names.num_extensions]
-        found = answers.counted(codes, answers.votes[words])
-        return self.with_reported(found, words, answers.noise, answers.votes)
+        how = self.post_processing
+        return answers.counted(codes, answers.votes, words, post_processing=how)
 
     def extended(
         self,

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.question import Question
@@ -48,6 +50,11 @@ class Validation:
             anonymity_k=protocol.anonymity_k,
             limits=limits,
         )
+        if (how := protocol.post_processing) != "none":
+            # Intervals are about estimates without it.
+            estimate = answers.processed(votes, how)[chosen]
+            unknown = np.full(len(estimate), math.nan)
+            accepted = replace(accepted, estimate=estimate, interval_z=unknown)
         decision = answers.decision(
             threshold=int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1,
             num_candidates=len(votes),
@@ -59,5 +66,5 @@ class Validation:
         return Heard(
             own=run.own,
             decision=replace(decision, threshold_z=z),
-            found=protocol.with_reported(accepted, chosen, noise, votes),
+            found=accepted,
         )

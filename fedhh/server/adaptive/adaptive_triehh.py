@@ -219,7 +219,7 @@ class AdaptiveTrieHH(LocalTrie):
         return self.votes_question(names, self.oracle_spec)
 
     def hear(self, run: RunState, answers: Answers) -> Heard:
-        state, question = self._own(run.own), answers.question
+        state, question = run.own, answers.question
         noise, every, clients = answers.noise, answers.votes, answers.aggregate.num_clients
         votes = every[: question.names.num_extensions + len(state.finished)]
         seen = self._seen(answers, votes)
@@ -275,16 +275,14 @@ class AdaptiveTrieHH(LocalTrie):
         )
         return replace(heard, posterior=chosen.posterior)
 
-    def earlier_evidence(self, own: TrieState) -> Evidence | None:
-        return self._own(own).evidence if self.asks_again else None
-
-    @property
-    def limits(self) -> Limits | None:
-        return self._limits if self.asks_again else None
+    def earlier_evidence(self, own: AdaptiveState) -> Evidence | None:
+        return own.evidence if self.asks_again else None
 
     @cached_property
-    def _limits(self) -> Limits:
+    def limits(self) -> Limits | None:
         """Of some of the domains that each layer and the validation round may have."""
+        if not self.asks_again:
+            return None
         oracles: list[PureVotes] = []
         for each in self.plan.layers:
             ends = each.smallest_domain, each.largest_domain
@@ -294,10 +292,6 @@ class AdaptiveTrieHH(LocalTrie):
                 votes = ClientVotes(oracle=oracle, max_items=self.max_items) if one else oracle
                 oracles.append(votes)
         return Limits.of(oracles)
-
-    def _own(self, own: TrieState) -> AdaptiveState:
-        assert isinstance(own, AdaptiveState)
-        return own
 
     def _new_candidates(self, run: RunState, answers: Answers, words: Ints) -> Found:
         """Return the words that a layer makes candidates of the validation round."""
