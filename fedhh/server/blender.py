@@ -201,11 +201,39 @@ class Blender(LocalProtocol):
         words the group holds is nobody's to know; its ``threshold_estimate`` is the curator's. The
         others drop nothing.
         """
-        if answers.planned.layer == _HEAD:
-            return self._with_head(run.own, answers)
-        if answers.planned.layer == _OPT_IN:
-            return self._with_opt_in(run.own, answers)
-        return self._with_clients(run.own, answers)
+        layer, own, clients = answers.planned.layer, run.own, answers.aggregate.num_clients
+        if layer == _HEAD:
+            question = answers.question
+            head = self.head_list(question.channel.rows(question, answers.aggregate))
+            decision = Decision(
+                num_candidates=question.names.num_keys,
+                num_kept=len(head),
+                threshold_estimate=self.threshold,
+                noise_std=math.sqrt(2) * self.head_scale,
+                kept_by="estimates",
+            )
+            return Heard(own=replace(own, head=head), decision=decision)
+        decision = answers.decision(kept_by="estimates")
+        if layer == _OPT_IN:
+            scale = self.opt_in_scale
+            noisy = answers.votes + self.noise(_OPT_IN, len(answers.votes), scale)
+            shares = opt_in_shares(noisy, num_clients=clients, scale=scale)
+            shares = with_floor(shares, 2 * scale**2 / clients**2)
+            own = replace(own, share=shares.share, variance=shares.variance)
+            return Heard(own=own, decision=replace(decision, noise_std=math.sqrt(2) * scale))
+        oracle, reports = answers.noise.oracle, answers.aggregate.num_reports
+        local = client_shares(answers.votes, oracle, num_clients=clients, num_reports=reports)
+        local = with_floor(local, float(oracle.variance(0, max(reports, 1))) / clients**2)
+        blended = Shares(share=own.share, variance=own.variance).blend(local)
+        order = np.argsort(-blended.share, kind="stable")
+        share, variance = blended.share[order], blended.variance[order]
+        found = answers.found(
+            own.head[order],
+            estimate=share * clients,
+            variance=variance * clients**2,
+            z=share / np.sqrt(variance),
+        )
+        return Heard(own=own, decision=decision, found=found)
 
     def records(self) -> Question:
         """Return the question for plain words."""
@@ -217,21 +245,6 @@ class Blender(LocalProtocol):
     def _randomizer(self) -> OracleSpec:
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
         return OracleSpec(name=self.oracle, epsilon=self.local_epsilon, params=params)
-
-    def _with_head(self, own: BlenderState, answers: Answers) -> Heard:
-        question = answers.question
-        rows = question.channel.rows(question, answers.aggregate)
-        head = self.head_list(rows)
-        return Heard(
-            own=replace(own, head=head),
-            decision=Decision(
-                num_candidates=question.names.num_keys,
-                num_kept=len(head),
-                threshold_estimate=self.threshold,
-                noise_std=math.sqrt(2) * self.head_scale,
-                kept_by="estimates",
-            ),
-        )
 
     def head_list(self, rows: Ints) -> Codes:
         """Return the words whose noisy count exceeds the threshold, most frequent first.
@@ -249,35 +262,3 @@ class Blender(LocalProtocol):
         order = np.argsort(-noisy, kind="stable")
         kept = order[noisy[order] > self.threshold][: self.max_words]
         return words[kept].astype(np.uint16)
-
-    def _with_opt_in(self, own: BlenderState, answers: Answers) -> Heard:
-        scale, clients = self.opt_in_scale, answers.aggregate.num_clients
-        noisy = answers.votes + self.noise(_OPT_IN, len(answers.votes), scale)
-        shares = opt_in_shares(noisy, num_clients=clients, scale=scale)
-        shares = with_floor(shares, 2 * scale**2 / clients**2)
-        return Heard(
-            own=replace(own, share=shares.share, variance=shares.variance),
-            decision=_counting(answers, noise_std=math.sqrt(2) * scale),
-        )
-
-    def _with_clients(self, own: BlenderState, answers: Answers) -> Heard:
-        oracle, aggregate, votes = answers.noise.oracle, answers.aggregate, answers.votes
-        clients, reports = aggregate.num_clients, aggregate.num_reports
-        local = client_shares(votes, oracle, num_clients=clients, num_reports=reports)
-        local = with_floor(local, float(oracle.variance(0, max(reports, 1))) / clients**2)
-        blended = Shares(share=own.share, variance=own.variance).blend(local)
-        order = np.argsort(-blended.share, kind="stable")
-        share, variance = blended.share[order], blended.variance[order]
-        found = answers.found(
-            own.head[order],
-            estimate=share * clients,
-            variance=variance * clients**2,
-            z=share / np.sqrt(variance),
-        )
-        return Heard(own=own, decision=_counting(answers, noise_std=answers.noise.std), found=found)
-
-
-def _counting(answers: Answers, *, noise_std: float) -> Decision:
-    """Return the decision of a round that estimates its candidates and keeps all."""
-    size = answers.question.num_candidates
-    return Decision(num_candidates=size, num_kept=size, noise_std=noise_std, kept_by="estimates")
