@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -139,18 +139,9 @@ class SampleB(Choice):
     def say(self, question: Question, held: Held, coins: Coins) -> Said:
         from fedhh.kernels.sampling import choose_contributions
 
-        values, sizes = choose_contributions(*self._choices(question, held, coins))
-        return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
-
-    def _choices(self, question: Question, held: Held, coins: Coins) -> tuple[Any, ...]:
-        """Return how clients sample at most B of their values, as the kernels take it.
-
-        `fedhh.kernels.sampling.choose_contributions` returns the values, ``(n, B) int64``, -1 where
-        a client has fewer, and ``(n,) int64``, how many it has.
-        """
         coins = coins.at(self.layer)
         rows, known = held.rows, held.known
-        return (
+        values, sizes = choose_contributions(
             rows.clients,
             rows.offsets,
             rows.word_ids,
@@ -162,6 +153,7 @@ class SampleB(Choice):
             coins.of_round(Stream.TIE_BREAK).integers(0, 2**64, dtype=np.uint64),
             kernel_state(coins.rng(Stream.SAMPLING)),
         )
+        return Said(values=values, sizes=sizes, holders=int(np.count_nonzero(sizes)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,11 +169,10 @@ class Records(PaddedRecords):
         pieces = rng.integers(self.puzzle.num_fragments, size=len(keys))
         table.fill(keys, positions, pieces)
         word_sums, fragment_sums, records = self.split(tally)
-        counts_only = question.counts_only
-        tell(self.words, reported, rng=rng, out=word_sums, counts_only=counts_only)
+        tell(question, self.words, reported, rng=rng, out=word_sums)
         for position, sums in enumerate(fragment_sums):
             there = pieces[positions == position]
-            tell(self.fragments, there, rng=rng, out=sums, counts_only=counts_only)
+            tell(question, self.fragments, there, rng=rng, out=sums)
         records += np.bincount(positions, minlength=self.puzzle.num_positions)
         return Sent.of(said, len(keys))
 

@@ -165,7 +165,7 @@ class Reports(Channel):
         if not self.adds_up:
             reports = self.randomizer.privatize(values, rng=rng)
             return Sent.of(said, len(values), np.asarray(reports, dtype=np.int64))
-        tell(self.randomizer, values, rng=rng, out=tally, counts_only=question.counts_only)
+        tell(question, self.randomizer, values, rng=rng, out=tally)
         return Sent.of(said, len(values))
 
     def _filled(self, values: Values, rng: np.random.Generator) -> Values:
@@ -291,18 +291,10 @@ def report_maker(
 
 
 def tell(
-    oracle: FrequencyOracle,
-    values: Values,
-    *,
-    rng: np.random.Generator,
-    out: Tally,
-    counts_only: bool,
+    question: Question, oracle: Any, values: Values, *, rng: np.random.Generator, out: Tally
 ) -> None:
     """Add reports of some values to an aggregate, or their noise-free counts."""
-    if counts_only:
-        from fedhh.oracles.sampling import SampledAggregates
-
-        assert isinstance(oracle, SampledAggregates)
+    if question.counts_only:
         oracle.noise_free_counts(values, rng=rng, out=out)
     else:
         oracle.aggregate(values=values, rng=rng, out=out)

@@ -126,20 +126,14 @@ class LdpMiner(SetProtocol):
 
     @property
     def plan(self) -> LocalReports:
-        candidates = (len(self.domain), self.num_kept)
+        rounds = []
         if self.learns_size:
-            sizes = self.planned_round(1, self.num_size_clients, self._largest_size + 1)
-            rounds = [sizes] + [
-                self.planned_round(
-                    number, self.cohort_clients, each + 1, each + self._padding(each)
-                )
-                for number, each in enumerate(candidates, start=2)
-            ]
-        else:
-            rounds = [
-                self.planned_round(number, self.cohort_clients, each + self._padding(each))
-                for number, each in enumerate(candidates, start=1)
-            ]
+            rounds.append(self.planned_round(1, self.num_size_clients, self._largest_size + 1))
+        for each in (len(self.domain), self.num_kept):
+            most = each + self._padding(each)
+            least = each + 1 if self.learns_size else most
+            number = len(rounds) + 1
+            rounds.append(self.planned_round(number, self.cohort_clients, least, most))
         return self.planned_reports(
             rounds,
             most_words=self.keep,

@@ -13,11 +13,13 @@ from fedhh.oracles import SubsetSelection
 from fedhh.server.adaptive import trie_posterior
 from fedhh.server.adaptive.adaptive_triehh import AdaptiveTrieHH
 from fedhh.server.adaptive.trie_posterior import (
+    CREDIBLE,
+    LIKELY,
+    PLAUSIBLE,
     Children,
     LayerEvidence,
     TriePosterior,
     likeliest,
-    likely_enough,
 )
 from fedhh.testing import LETTERS, small_population
 from fedhh.words.alphabet import END
@@ -192,21 +194,18 @@ def test_extreme_layers_give_probabilities(oracle, votes, num_reports):
 
 
 @pytest.mark.parametrize(
-    ("validates", "again", "least", "ratios", "found"),
+    ("least", "ratios", "found"),
     [
         # The odds are 1 to 49 before any vote; after these, the probabilities 40 / 89 and 50 / 99.
-        (False, False, 0.5, [40.0, 50.0], [1]),
+        (LIKELY, [40.0, 50.0], [1]),
         # 20 / 69 and 22 / 71.
-        (True, False, 0.3, [20.0, 22.0], [1]),
+        (PLAUSIBLE, [20.0, 22.0], [1]),
         # 0.00198 and 0.00202.
-        (True, True, 0.002, [0.097, 0.099], [1]),
-        (True, True, 0.002, [1e9, 0.0], [0]),
+        (CREDIBLE, [0.097, 0.099], [1]),
+        (CREDIBLE, [1e9, 0.0], [0]),
     ],
 )
-def test_words_that_end_before_the_first_layer_are_found_by_their_probability(
-    validates, again, least, ratios, found
-):
-    assert likely_enough(validates=validates, asks_again=again) == least
+def test_words_that_end_before_the_first_layer_are_found_by_their_probability(least, ratios, found):
     seen = LayerEvidence(
         logs=np.log(np.maximum(np.array([1e-9, *ratios]), 1e-9))[:, None] + np.zeros(28),
         which=np.array([0, 0, 0, 1, 2]),

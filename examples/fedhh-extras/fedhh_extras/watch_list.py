@@ -34,9 +34,6 @@ class WatchList(ClosedDomain, LocalProtocol):
         rounds = [self.planned_round(1, self.cohort_clients, asked.domain_size)]
         return self.planned_reports(rounds, most_words=most, randomizers=asked.randomizers)
 
-    def begin(self):
-        """Return nothing: there is no second round to know it."""
-
     def ask(self, planned, run):
         """Return the question: strings by their keys, and one report of a sketch for each."""
         naming, hashing = self.seeds(2)
@@ -56,4 +53,4 @@ class WatchList(ClosedDomain, LocalProtocol):
         threshold = int(votes[kept].min() if len(kept) else votes.max() + 1)
         decision = answers.decision(threshold=threshold, **sizes)
         found = answers.counted(self.domain[kept], votes[kept])
-        return Heard(own=None, decision=decision, found=found)
+        return Heard(decision=decision, found=found)

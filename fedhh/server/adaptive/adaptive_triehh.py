@@ -31,11 +31,13 @@ from fedhh.server.adaptive.character_model import (
 )
 from fedhh.server.adaptive.cohorts import cohort_sizes, fitting_eta, share_noise
 from fedhh.server.adaptive.trie_posterior import (
+    CREDIBLE,
+    LIKELY,
+    PLAUSIBLE,
     Children,
     LayerEvidence,
     TriePosterior,
     likeliest,
-    likely_enough,
 )
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
@@ -235,7 +237,7 @@ class AdaptiveTrieHH(LocalTrie):
             seen,
             num_short=len(state.finished),
             most_kept=self.most_kept,
-            least=likely_enough(validates=self.validates, asks_again=self.asks_again),
+            least=CREDIBLE if self.asks_again else PLAUSIBLE if self.validates else LIKELY,
         )
         evidence = state.evidence
         if self.asks_again:

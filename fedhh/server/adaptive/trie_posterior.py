@@ -37,7 +37,7 @@ _SMALLEST = 1e-300
 _LEAST_TOTAL = 1e-200
 _AT_ONCE = 4_000_000
 
-_CREDIBLE, _PLAUSIBLE, _LIKELY = 0.002, 0.3, 0.5
+CREDIBLE, PLAUSIBLE, LIKELY = 0.002, 0.3, 0.5
 """The least probability of a word: to be validated by several rounds, by one, and by none."""
 
 _LIKELIEST = 4
@@ -237,18 +237,6 @@ class Likeliest:
     posterior: npt.NDArray[np.float32]
 
 
-def likely_enough(*, validates: bool, asks_again: bool) -> float:
-    """Return how likely a word must be held at least to be found.
-
-    Args:
-        validates: Whether a validation round says which words are real.
-        asks_again: Whether layers before it say so, too.
-    """
-    if asks_again:
-        return _CREDIBLE
-    return _PLAUSIBLE if validates else _LIKELY
-
-
 def likeliest(
     children: Children,
     seen: LayerEvidence,
@@ -266,7 +254,7 @@ def likeliest(
         seen: The evidence for those, and for the short words after them.
         num_short: Words that ended before the first layer, and are candidates of it.
         most_kept: Most prefixes to keep.
-        least: A word must be more likely than this to be found, see `likely_enough`.
+        least: A word must be more likely than this to be found.
     """
     ended = children.words
     words = ended[children.held[ended] > least]
