@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fedhh.questions.question import Question
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.run import simulate
 from fedhh.oracles import OracleSpec
