@@ -106,7 +106,7 @@ def _zeros(word: str) -> bool:
         ),
         (
             {"source": "chat", "clients": 9, "model": {"adoption": 2.0}},
-            "Expected a number adoption > 0 and <= 1",
+            "Expected 0 < adoption <= 1, got adoption=2.0",
         ),
         ({"source": "x.csv", "model": {"adoption": 0.5}}, "expected a synthetic source"),
         (

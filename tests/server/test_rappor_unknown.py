@@ -94,7 +94,7 @@ def test_without_edges_nothing_is_found(population):
 
 def test_a_plan_claims_the_sum_of_a_records_three_reports():
     plan = SMALL.plan
-    assert plan.epsilons == (5.0, 5.0, 5.0)
+    assert plan.epsilons_of_contribution == (15.0,)
     question = SMALL.next_question(SMALL.initialize())
     assert question.channel.words.epsilon + 2 * question.channel.ngrams.epsilon == pytest.approx(
         15.0
@@ -109,7 +109,7 @@ def test_a_plan_claims_the_sum_of_a_records_three_reports():
 @pytest.mark.slow("::test_a_plan_claims_the_sum_of_a_records_three_reports")
 def test_a_record_costs_the_sum_of_its_three_reports(population):
     plan = SMALL.plan
-    assert plan.epsilons == (5.0, 5.0, 5.0)
+    assert plan.epsilons_of_contribution == (15.0,)
     assert plan.local_epsilon == 15.0
     question = SMALL.next_question(SMALL.initialize())
     assert question.channel.words.epsilon <= 5.0

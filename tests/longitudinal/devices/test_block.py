@@ -243,7 +243,7 @@ def test_distributions_are_checked():
 
 
 def test_a_word_that_the_alphabet_cannot_spell_is_named():
-    form = FragmentRecords(question=ask.question())
+    form = FragmentRecords(question=ask.records())
     assert FragmentRecordMaker(form, ["abc", "fed"]) is not None
     with pytest.raises(InputError, match="got 'xyz'"):
         FragmentRecordMaker(form, ["abc", "xyz", "fed"])
