@@ -261,11 +261,14 @@ class RayExecutor(Executor):
                         yielded, told_before = number, told
                         yield finished
                 return
-            except RayError as error:
+            except Exception as error:
+                # Whatever a Ray that is gone makes of it.
+                self._watch.check()
+                if not isinstance(error, RayError):
+                    raise
                 # That a client is lost is what the server says, and no loss of its own.
                 if isinstance(error, RayTaskError) or not isinstance(error, RayActorError):
                     raise failure_of(error) from error
-            self._watch.check()
             self.server = start_server()
         raise RunFailedError(
             f"The server of this run was lost {MOST_FAILURES + 1} times, perhaps for want of "
@@ -303,6 +306,7 @@ class RayExecutor(Executor):
             # At once: of what lies on a node that is lost later, nothing comes any more.
             part: Answer = ray.get(reference, timeout=_FETCH_SECONDS)
         except RayError as error:
+            self._watch.check()
             failure = failure_of(error)
             # A lost actor says so, or why it could not be made.
             is_lost = isinstance(error, RayActorError | ObjectLostError | GetTimeoutError)
@@ -321,7 +325,6 @@ class RayExecutor(Executor):
 
     def _replace(self, seat: int) -> None:
         """Put a new client actor in the place of one that is lost, once there is a core for it."""
-        self._watch.check()
         require_same_fedhh(self._nodes)
         _log.info("client actor %d was lost; others take over its blocks", seat)
         ray.kill(self.clients[seat])
