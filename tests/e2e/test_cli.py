@@ -110,7 +110,7 @@ def test_a_killed_run_goes_on_to_the_same_bits_but_not_as_another(tmp_path, comm
                 'execution.workers = "x": expected an integer >= 0, or "auto".',
             ),
             (["--out", "x" * 300], "File name too long; give another --out."),
-            (["--data", "x" * 300 + ".csv"], "File name too long."),
+            (["--data", "x" * 300 + ".csv"], "xxx.csv; check the path."),
             (["--known", "x" * 300], "which does not exist."),
             (["--data", "/dev/zero/x.csv"], "Expected an existing file"),
             (["--set", 'population.alphabet="a\\u0000"'], "without the symbol '\\x00'"),

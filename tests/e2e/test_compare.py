@@ -269,7 +269,10 @@ def test_a_comparison_takes_a_file_of_clients(tmp_path, command):
                 ["field-quick", "--as-published"],
                 "got preset field-quick, which lists its protocols",
             ),
-            (["--protocol", "sfp", "--protocol", "no:Such"], "'no:Such' names no protocol"),
+            (
+                ["--protocol", "sfp", "--protocol", "no:Such"],
+                "'no:Such' names code: the module 'no'",
+            ),
             (["--preset", "eta-regime-quick", "--protocol", "sfp"], "expected [sweep.protocols]"),
         ],
         keep=6,

@@ -99,7 +99,7 @@ ADDRESSED = {
     "no dummies": ({"pad": False}, "pad=True in pass 1, layer 6"),
     "another pass": ({"pass_index": 1}, "a planned round, got pass 2, layer 6"),
     "another layer": ({"layer": 7}, "a planned round, got pass 1, layer 7"),
-    "no layer": ({"layer": 6.0}, "expected Question.layer as an integer, got 6.0"),
+    "no layer": ({"layer": 6.0}, "Expected layer=6 in pass 1, .*got layer=6.0"),
     "a round again": (
         {"layer": LAST - 1, "cohort": Cohort(start=800, size=200)},
         "each round once, got pass 1, layer 5 again",
