@@ -164,6 +164,17 @@ def test_a_ray_that_ends_leaves_no_mode_of_authentication(monkeypatch, mode):
     assert os.environ.get("RAY_AUTH_MODE") == mode
 
 
+def test_who_joins_a_cluster_keeps_the_mode_of_authentication(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setattr(cluster, "_mode_before", {"RAY_AUTH_MODE": None})
+    monkeypatch.setattr(cluster, "check_cluster", lambda _: None)
+    for name in ("init", "shutdown"):
+        monkeypatch.setattr(ray, name, lambda **_: None)
+    start_ray(1, "127.0.0.1:1")
+    stop_ray()
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
 def test_workers_print_nothing_here(monkeypatch):
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(ray, "init", lambda **options: asked.append(options))

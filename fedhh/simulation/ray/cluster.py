@@ -90,9 +90,11 @@ def start_ray(num_workers: int | None, address: str) -> None:
     if address:
         check_cluster(address)
         options["address"] = address
+        # Who joins a cluster says how; that is left as it is.
+        _mode_before.clear()
     else:
         options |= {"address": "local", "num_cpus": num_workers, "include_dashboard": False}
-    _mode_before.setdefault(_MODE, os.environ.get(_MODE))
+        _mode_before.setdefault(_MODE, os.environ.get(_MODE))
     handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**options)
@@ -112,10 +114,10 @@ def start_ray(num_workers: int | None, address: str) -> None:
 def stop_ray() -> None:
     """Stop a local Ray, or leave a cluster; a later Ray is joined as if this one had not been."""
     ray.shutdown()
-    mode = _mode_before.pop(_MODE, None)
-    os.environ.pop(_MODE, None)
-    if mode is not None:
-        os.environ[_MODE] = mode
+    if _MODE in _mode_before:
+        os.environ.pop(_MODE, None)
+        if (mode := _mode_before.pop(_MODE)) is not None:
+            os.environ[_MODE] = mode
 
 
 def check_cluster(address: str) -> None:
