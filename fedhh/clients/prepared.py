@@ -20,12 +20,12 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy.typing as npt
 import pyarrow as pa
 from annotated_types import Ge
-from pydantic import TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from fedhh.clients.clients import Clients, Table
 from fedhh.clients.population import Counts, Ids, Words
@@ -54,7 +54,6 @@ _LARGEST_CHECKED = 2**26
 _Number = Annotated[int, Ge(0)]
 
 
-@with_config(extra="forbid")
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What a directory's manifest says.
@@ -81,6 +80,8 @@ class Manifest:
     language: str = ENGLISH
     format: str = FORMAT
     version: int = VERSION
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
