@@ -17,6 +17,7 @@ from scipy import stats
 
 from benchmarks.environments import run_peer
 from benchmarks.measuring import Rows, benchmark, medians
+from fedhh.arrays import Floats
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 
 EPSILON, DOMAIN_SIZE, REPORTS, OUR_REPORTS, RUNS = 2.0, 128, 1_000, 100_000, 10
@@ -37,8 +38,6 @@ PARAMS: dict[str, dict[str, str | int | float]] = {
     "hcms": {"num_hashes": HASHES, "num_cells": CELLS},
     "dbitflip": {"num_bits": BITS},
 }
-
-Floats = npt.NDArray[np.float64]
 
 
 def oracle_of(name: str, seed: int = 0) -> FrequencyOracle:

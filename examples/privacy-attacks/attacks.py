@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from fedhh.arrays import Floats
 from fedhh.audit import clopper_pearson
 from fedhh.oracles import OracleSpec, SubsetSelection, make_oracle
 from fedhh.oracles.base import FrequencyOracle
@@ -43,7 +44,6 @@ from fedhh.validation import (
     require_epsilon,
 )
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 STRATEGIES = ("each", "single", "halves")

@@ -32,7 +32,8 @@ from fedhh.accounting.bounds.selection import Selection, paper_subset_size
 from fedhh.accounting.bounds.shuffle_bound import check_num_reports
 from fedhh.accounting.guarantees import AnonymityGuarantee, NotApplicable, PrivacyReport
 from fedhh.accounting.sources import SUN_ANONYMITY
-from fedhh.privacy_loss.binomial import Floats, bernstein, lower_tail, pmf, upper_tail
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import bernstein, lower_tail, pmf, upper_tail
 from fedhh.privacy_loss.convolution import convolve
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError, require_at_least, require_choice, require_inside

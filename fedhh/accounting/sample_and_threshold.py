@@ -43,13 +43,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.privacy_loss.sums import compose
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
-
-_Floats = npt.NDArray[np.float64]
 
 _MOST_HOLDERS = 4_000
 """Numbers of holders that are looked at."""
@@ -92,7 +91,7 @@ class SampledCounts:
         """
         return float(self.deltas_of_loss(np.array([epsilon]))[0])
 
-    def deltas_of_loss(self, epsilons: _Floats) -> _Floats:
+    def deltas_of_loss(self, epsilons: Floats) -> Floats:
         """Return the divergences of a word that loses one contributor, the largest over all k.
 
         Args:
@@ -104,7 +103,7 @@ class SampledCounts:
         nearest = (1 - self.rate) / (1 - self._least_share)
         return self._on_chord(np.exp(epsilons), nearest, 1 - self.rate, self.rate, self._of_loss)
 
-    def deltas_of_gain(self, epsilons: _Floats) -> _Floats:
+    def deltas_of_gain(self, epsilons: Floats) -> Floats:
         """Return the divergences of a word that gains one contributor; as `deltas_of_loss`."""
         nearest = (1 - self._least_share) / (1 - self.rate)
         return self._on_chord(np.exp(epsilons), nearest, 1 / (1 - self.rate), 0.0, self._of_gain)
@@ -129,12 +128,12 @@ class SampledCounts:
 
     def _on_chord(
         self,
-        s: _Floats,
+        s: Floats,
         nearest: float,
         end: float,
         height: float,
-        exact: Callable[[_Floats], _Floats],
-    ) -> _Floats:
+        exact: Callable[[Floats], Floats],
+    ) -> Floats:
         """Return exact values; between ``nearest`` and ``end``, and beyond, those of the chord."""
         share = (s - nearest) / (end - nearest)
         found = np.empty(len(s))
@@ -144,7 +143,7 @@ class SampledCounts:
             found[share > 0] = start + np.minimum(share[share > 0], 1.0) * (height - start)
         return found
 
-    def _of_loss(self, s: _Floats) -> _Floats:
+    def _of_loss(self, s: Floats) -> Floats:
         """Return the largest sums of (1), rounded up, for s from the nearest to 1 - p on."""
         share = 1 - (1 - self.rate) / s
         last = np.ceil(self.threshold / share)[:, None]
@@ -154,7 +153,7 @@ class SampledCounts:
         whole = _excess(more, s[:, None], less).max(axis=1)
         return self._largest(s, whole, last, self._upper[1:], self._upper[:-1])
 
-    def _of_gain(self, s: _Floats) -> _Floats:
+    def _of_gain(self, s: Floats) -> Floats:
         """Return the same of k - 1 against k, for s up to the nearest to 1 / (1 - p)."""
         share = 1 - (1 - self.rate) * s
         last = np.ceil(self.threshold / share)[:, None]
@@ -164,8 +163,8 @@ class SampledCounts:
         return self._largest(s, whole, last, self._lower[:-1], self._lower[1:])
 
     def _largest(
-        self, s: _Floats, whole: _Floats, last: _Floats, one: _Floats, other: _Floats
-    ) -> _Floats:
+        self, s: Floats, whole: Floats, last: Floats, one: Floats, other: Floats
+    ) -> Floats:
         """Return the largest of what whole counts have, and of tails of up to ``last`` holders."""
         found = np.maximum(whole, np.maximum(1 - s, 0.0))
         counts = (last[:, 0] - self.threshold + 1).astype(np.int64)
@@ -175,12 +174,12 @@ class SampledCounts:
         return found
 
     @cached_property
-    def _upper(self) -> _Floats:
+    def _upper(self) -> Floats:
         """P(Bin(k, p) >= tau), for k from tau - 1 on."""
         return np.asarray(upper_tail(self.threshold, self._holders, self.rate))
 
     @cached_property
-    def _lower(self) -> _Floats:
+    def _lower(self) -> Floats:
         """P(Bin(k, p) < tau), for k from tau - 1 on."""
         return np.asarray(lower_tail(self.threshold - 1, self._holders, self.rate))
 
@@ -189,7 +188,7 @@ class SampledCounts:
         return np.arange(self.threshold - 1, self.threshold + _MOST_HOLDERS + 2)
 
 
-def _excess(one: _Floats, s: npt.ArrayLike, other: _Floats) -> _Floats:
+def _excess(one: Floats, s: npt.ArrayLike, other: Floats) -> Floats:
     """Return ``one - s * other``, rounded up."""
     return np.asarray(one * (1 + _ROUNDING) - np.asarray(s) * other * (1 - _ROUNDING))
 
@@ -208,7 +207,7 @@ def _epsilon_of_replacement(counts: SampledCounts, items: int, delta: float) -> 
         if top > _LARGEST_EPSILON:
             return math.inf
     gap = top / _CELLS
-    x: _Floats = gap * np.arange(_CELLS + 1, dtype=np.float64)
+    x: Floats = gap * np.arange(_CELLS + 1, dtype=np.float64)
     lost, gained = counts.deltas_of_loss(x), counts.deltas_of_gain(x)
     parts = [
         (PrivacyLossDistribution.dominating(one, gap=gap, other=other), items)

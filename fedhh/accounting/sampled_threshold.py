@@ -34,7 +34,7 @@ from fedhh.accounting.rounds import Rounds
 from fedhh.accounting.sampled_votes import SampledVotes
 from fedhh.accounting.sources import SAMPLED_VOTES
 from fedhh.accounting.terms import PrivacyTerms
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.sums import compose

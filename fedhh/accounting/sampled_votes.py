@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fedhh.privacy_loss.binomial import Floats, log_binomial, log_hypergeometric
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import log_binomial, log_hypergeometric
 
 _FINE, _COARSE = 1.008, 1.015
 """Ratios of neighboring numbers of holders where not every number is looked at."""

@@ -48,7 +48,7 @@ from fedhh.accounting.bounds.composition import (
 from fedhh.accounting.bounds.shuffle_bound import NUM_REPORTS_RANGE, ShuffleBound, check_delta
 from fedhh.accounting.guarantees import Guarantee, NotApplicable
 from fedhh.accounting.sources import COMPOSITION, GROUPS
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import require_at_least, require_between, require_positive

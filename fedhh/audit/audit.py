@@ -20,8 +20,9 @@ import numpy.typing as npt
 from scipy import special
 
 from fedhh.accounting.guarantees import REPLACE_ONE
+from fedhh.arrays import Floats
 from fedhh.audit.caps import CapReplay
-from fedhh.audit.claim import Claim, Floats, least
+from fedhh.audit.claim import Claim, least
 from fedhh.experiments.study.json_values import plain
 from fedhh.validation import require_at_least, require_inside
 

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Lt
 from scipy import special, stats
 
+from fedhh.arrays import Floats
 from fedhh.settings import Positive, Settings
-
-Floats = npt.NDArray[np.float64]
 
 _CLOSE = 1e-12
 _ROUNDING = 1e-11

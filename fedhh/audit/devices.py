@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.audit.audit import Finding, audit
 from fedhh.audit.caps import CapReplay, replay_cap
-from fedhh.audit.claim import Answers, Floats
+from fedhh.audit.claim import Answers
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.audit.audit import Finding, audit
-from fedhh.audit.claim import Answers, Claim, Floats
+from fedhh.audit.claim import Answers, Claim
 from fedhh.audit.devices import Statistics, log_ratio
 from fedhh.longitudinal.memoization.bits import MemoizedBits, as_histories
 from fedhh.validation import InputError

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.audit.audit import Finding, audit, choose
-from fedhh.audit.claim import Claim, EpsilonDelta, Floats
+from fedhh.audit.claim import Claim, EpsilonDelta
 from fedhh.random import GOLDEN, scatter
 from fedhh.validation import InputError, require_at_least, require_inside
 

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.drawing import poisson
 from fedhh.kernels.prng import mix, next_below
@@ -19,9 +20,7 @@ from fedhh.kernels.ranks import alias_table
 from fedhh.kernels.variates import draw_binomial
 from fedhh.random import GOLDEN
 
-_Ints = npt.NDArray[np.int64]
 _Counts = npt.NDArray[np.int32]
-_Floats = npt.NDArray[np.float64]
 _Words = npt.NDArray[np.uint64]
 _Flags = npt.NDArray[np.bool_]
 
@@ -37,26 +36,26 @@ class ValueDistribution(NamedTuple):
         others: ``(p,) int32``: the value that it gives otherwise.
     """
 
-    cuts: _Floats
+    cuts: Floats
     others: _Counts
 
 
-def value_distribution(weights: _Floats) -> ValueDistribution:
+def value_distribution(weights: Floats) -> ValueDistribution:
     """Return the distribution that draws each value with its share of the weights."""
     return ValueDistribution(*alias_table(weights))
 
 
 @compiled
 def draw_day(
-    rates: _Floats,
+    rates: Floats,
     is_in: _Flags,
-    allowed: _Ints,
-    ready_chances: _Floats,
-    firsts: _Ints,
+    allowed: Ints,
+    ready_chances: Floats,
+    firsts: Ints,
     held: _Counts,
     ready: _Counts,
     taken: _Counts,
-    sent: _Ints,
+    sent: Ints,
     event_state: _Words,
     queue_state: _Words,
 ) -> Any:
@@ -143,7 +142,7 @@ def _value(key: Any, event: Any, distribution: ValueDistribution) -> Any:
 
 
 @compiled
-def values_of(keys: _Words, events: _Ints, distribution: ValueDistribution) -> Any:
+def values_of(keys: _Words, events: Ints, distribution: ValueDistribution) -> Any:
     """Return ``(n,) int64``: the value of each event, given its day's key and its number."""
     values = np.empty(len(events), dtype=np.int64)
     for i in range(len(events)):
@@ -153,7 +152,7 @@ def values_of(keys: _Words, events: _Ints, distribution: ValueDistribution) -> A
 
 @compiled
 def count_events(
-    key: np.uint64, firsts: _Ints, is_in: _Flags, distribution: ValueDistribution, counts: _Ints
+    key: np.uint64, firsts: Ints, is_in: _Flags, distribution: ValueDistribution, counts: Ints
 ) -> None:
     """Count a day's events by value: of all devices, and of those that opted in, ``(2, p) int64``.
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import advance, mix
 from fedhh.random import GOLDEN
 
-_Floats = npt.NDArray[np.float64]
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
@@ -60,13 +60,13 @@ class RankTable(NamedTuple):
 
     entries: _Words
     starts: _Ids
-    widths: _Floats
+    widths: Floats
     bits: int
     tail_exponent: float
     singles: int = 0
 
 
-def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
+def rank_table(head: Floats, *, tail_scale: float, tail_exponent: float) -> RankTable:
     """Return the table of a distribution.
 
     Args:
@@ -102,20 +102,20 @@ def rank_table(head: _Floats, *, tail_scale: float, tail_exponent: float) -> Ran
     )
 
 
-def alias_table(weights: _Floats) -> tuple[_Floats, npt.NDArray[np.int32]]:
+def alias_table(weights: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:
     """Return the ``(n,)`` cuts and aliases of a distribution with these weights, zeros last.
 
     A column is drawn uniformly; a float below its cut says itself, another one its alias: Walker
     (1977), "An efficient method for generating discrete random variables with general
     distributions", ACM TOMS 3(3), with columns filled as Vose (1991) does.
     """
-    columns: tuple[_Floats, npt.NDArray[np.int32]]
+    columns: tuple[Floats, npt.NDArray[np.int32]]
     columns = _alias_columns(weights * (len(weights) / weights.sum()))
     return columns
 
 
 @compiled
-def _alias_columns(left: _Floats) -> Any:
+def _alias_columns(left: Floats) -> Any:
     size = len(left)
     cuts = np.ones(size)
     aliases = np.arange(size).astype(np.int32)

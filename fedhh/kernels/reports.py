@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import advance, next_below, next_float, next_uint64
 from fedhh.kernels.variates import draw_binomial
 from fedhh.random import GOLDEN
 
-_Ints = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 _Table = npt.NDArray[np.signedinteger[Any]]
 
@@ -36,7 +36,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 @compiled
 def draw_subsets(
-    values: _Ints, domain_size: int, miss: np.uint64, reports: _Ints, state: _Words
+    values: Ints, domain_size: int, miss: np.uint64, reports: Ints, state: _Words
 ) -> None:
     """Fill each row of ``reports`` with one report of Subset Selection, in the order of drawing.
 
@@ -82,8 +82,8 @@ def draw_subsets(
 
 @compiled
 def count_supports(
-    low: _Words, high: _Words, offset: _Words, width: _Words, candidates: _Ints, wide: bool
-) -> _Ints:
+    low: _Words, high: _Words, offset: _Words, width: _Words, candidates: Ints, wide: bool
+) -> Ints:
     """Return ``(c,) int64``: how many reports support each candidate.
 
     A report supports x if ``low * (x mod 2**32) + high * (x // 2**32) + offset``, modulo 2**64, is
@@ -119,7 +119,7 @@ def count_supports(
 
 
 @compiled
-def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) -> Any:
+def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: _Words) -> Any:
     """Return one indicator vector per report, each entry flipped independently, as bits.
 
     Args:
@@ -159,7 +159,7 @@ def noisy_vectors(cells: _Ints, num_cells: int, flip: np.uint64, state: _Words) 
 
 
 @compiled
-def add_vectors(reports: _Ints, table: _Table) -> None:
+def add_vectors(reports: Ints, table: _Table) -> None:
     """Add each report's bits to its row of the table.
 
     Args:
@@ -203,12 +203,12 @@ def flip_thresholds(num_reports: int, flip: float, room: int) -> tuple[int, _Wor
 
 @compiled
 def add_noise(
-    counts: _Ints,
+    counts: Ints,
     num_reports: int,
     flip: float,
     first: int,
     thresholds: _Words,
-    out: _Ints,
+    out: Ints,
     state: _Words,
 ) -> None:
     """Fill in the ones of a sketch's row whose reports are indicators with flipped entries.

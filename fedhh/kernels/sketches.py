@@ -12,10 +12,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
 
 _Words = npt.NDArray[np.uint64]
-_Ints = npt.NDArray[np.int64]
 
 PRIME = 2**61 - 1
 
@@ -67,7 +67,7 @@ def polynomial(coefficients: Any, row: Any, key: Any) -> Any:
 
 
 @compiled
-def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
+def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> Ints:
     """Return each row of ``(n, width)`` codes as a polynomial at ``point``, modulo the prime."""
     keys = np.empty(len(codes), dtype=np.int64)
     for i in range(len(codes)):
@@ -79,7 +79,7 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> _Ints:
 
 
 @compiled
-def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -> _Ints:
+def hash_pairs(coefficients: _Words, num_cells: int, rows: Ints, keys: Ints) -> Ints:
     """Return ``(n,) int64``: the cell of each key, below the prime, under its row's hash function.
 
     Coefficients are ``(k, 3) uint64`` below the prime, lowest degree first.
@@ -92,7 +92,7 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: _Ints, keys: _Ints) -
 
 
 @compiled
-def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
+def sum_cells(coefficients: _Words, tables: Ints, keys: Ints) -> Ints:
     """Return ``(t, n) int64``: for each of ``(t, k, m)`` tables and each key, its cells summed.
 
     A key has a cell in each row; coefficients are those of `hash_pairs`.
@@ -113,7 +113,7 @@ def sum_cells(coefficients: _Words, tables: _Ints, keys: _Ints) -> _Ints:
 
 
 @subroutine
-def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
+def _evaluate(coefficients: _Words, keys: Ints, values: _Words) -> None:
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
     for i in range(len(keys)):
         key = np.uint64(keys[i])
@@ -121,7 +121,7 @@ def _evaluate(coefficients: _Words, keys: _Ints, values: _Words) -> None:
 
 
 @subroutine
-def _gather(line: _Ints, values: _Words, sums: _Ints) -> None:
+def _gather(line: Ints, values: _Words, sums: Ints) -> None:
     num_cells = np.uint64(len(line))
     mask = num_cells - np.uint64(1)
     if num_cells & mask:
@@ -133,7 +133,7 @@ def _gather(line: _Ints, values: _Words, sums: _Ints) -> None:
 
 
 @compiled
-def hadamard_rows(table: _Ints) -> None:
+def hadamard_rows(table: Ints) -> None:
     """Replace each row of ``(k, m) int64`` by its product with the Hadamard matrix, in place.
 
     The matrix has entries (-1)**popcount(i & j), i and j from 0; m is a power of two. Cost

@@ -19,11 +19,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.variates import draw_binomial, draw_hypergeometric
 
 _Counts = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
 _State = npt.NDArray[np.uint64]
 
 _NEGLIGIBLE = 1e-60
@@ -40,7 +40,7 @@ def left_size(size: int) -> int:
 
 
 @subroutine
-def _weights(left: int, right: int, members: int, weights: _Floats, sums: _Floats) -> Any:
+def _weights(left: int, right: int, members: int, weights: Floats, sums: Floats) -> Any:
     """Fill in the distribution of how many of 2 or more members fall into the left part of a range.
 
     Entry k - first of ``weights`` is the chance of k, up to a factor; ``sums`` are these added up,
@@ -90,7 +90,7 @@ def _place(
     members: int,
     lefts: _Counts,
     rights: _Counts,
-    scratch: tuple[_Floats, _Floats],
+    scratch: tuple[Floats, Floats],
     state: _State,
 ) -> None:
     """Split reports with equally many members by how many of them fall to the left."""

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
-_Ints = npt.NDArray[np.int64]
 _Table = npt.NDArray[np.unsignedinteger[Any]]
 
 _BUFFER = 4096
@@ -26,7 +26,7 @@ _LAST_STAMP = np.uint64(0xFFFF0000)
 
 
 def add_subset_votes(
-    values: _Ints, subset_size: int, miss: np.uint64, out: _Ints, states: _Words
+    values: Ints, subset_size: int, miss: np.uint64, out: Ints, states: _Words
 ) -> None:
     """Draw one Subset Selection report per value and add its members to ``out``.
 
@@ -57,11 +57,11 @@ def add_subset_votes(
 
 @compiled
 def _add_stamped(
-    values: _Ints,
+    values: Ints,
     subset_size: int,
     miss: np.uint64,
     table: _Table,
-    out: _Ints,
+    out: Ints,
     states: _Words,
     random: tuple[_Words, _Halves, _Words],
 ) -> None:
@@ -110,7 +110,7 @@ def _add_stamped(
 
 
 @subroutine
-def _move_counts(table: _Table, out: _Ints) -> None:
+def _move_counts(table: _Table, out: Ints) -> None:
     """Add the counts of a table to ``out``, and clear it."""
     for value in range(len(out)):
         out[value] += np.int64(table[value] & _COUNT)
@@ -120,9 +120,9 @@ def _move_counts(table: _Table, out: _Ints) -> None:
 
 @compiled
 def _add_single(
-    values: _Ints,
+    values: Ints,
     miss: np.uint64,
-    out: _Ints,
+    out: Ints,
     states: _Words,
     random: tuple[_Words, _Halves, _Words],
 ) -> None:
@@ -148,7 +148,7 @@ def _add_single(
 
 
 @compiled
-def add_distinct(supported: _Ints, out: _Ints) -> None:
+def add_distinct(supported: Ints, out: Ints) -> None:
     """Add one to each value of a row, once a row, whatever its repeats: one vote per client.
 
     Args:

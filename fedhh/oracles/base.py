@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
+from fedhh.arrays import Floats
 from fedhh.settings import ReportEpsilon, Settings
 from fedhh.validation import InputError
 
 Values = npt.NDArray[np.int64]
 Reports = npt.NDArray[np.integer[Any]]
 Tally = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 LARGEST_TALLY = 2**32 - 1

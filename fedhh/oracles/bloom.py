@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
+from fedhh.arrays import Floats
 from fedhh.hashing import HashFamily
 from fedhh.kernels.votes import add_distinct
 from fedhh.oracles.base import Tally, Values
@@ -23,7 +24,6 @@ from fedhh.settings import Chance, Seed, Settings
 from fedhh.validation import InputError, require_at_least, require_between, require_epsilon
 
 Bits = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 NOTHING = -1
 """The key of a client without a value, whose Bloom filter is empty."""

@@ -11,16 +11,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.oracles.base import (
-    LARGEST_TALLY,
-    Floats,
-    PureOracle,
-    Reports,
-    Tally,
-    Values,
-    best_of,
-)
+from fedhh.oracles.base import LARGEST_TALLY, PureOracle, Reports, Tally, Values, best_of
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
 from fedhh.oracles.hadamard import hadamard_entries, parity
 from fedhh.random import Stream, generator

@@ -13,12 +13,10 @@ import math
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from fedhh.arrays import Floats
 from fedhh.validation import InputError, require_choice
-
-Floats = npt.NDArray[np.float64]
 
 PostProcessing = Literal["none", "norm-sub", "base-cut"]
 """What is done with a round's estimates."""

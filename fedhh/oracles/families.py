@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.oracles.base import Floats, FrequencyOracle, PureOracle, Reports, Tally, Values
+from fedhh.arrays import Floats
+from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values
 
 
 class Moments(NamedTuple):

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
+from fedhh.arrays import Floats
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.families import CellOracle
 from fedhh.oracles.hashed import SketchOracle, Table
 from fedhh.validation import InputError

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.arrays import Floats
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells
-from fedhh.oracles.base import Floats, PureOracle, Reports, Tally, Values, best_of
+from fedhh.oracles.base import PureOracle, Reports, Tally, Values, best_of
 from fedhh.oracles.families import CellOracle
 from fedhh.settings import Seed
 from fedhh.validation import InputError

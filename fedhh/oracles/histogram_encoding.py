@@ -11,13 +11,8 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from fedhh.oracles.base import (
-    Floats,
-    FrequencyOracle,
-    Reports,
-    Tally,
-    Values,
-)
+from fedhh.arrays import Floats
+from fedhh.oracles.base import FrequencyOracle, Reports, Tally, Values
 from fedhh.oracles.bits import IndependentSupport, IndependentValues
 from fedhh.oracles.families import Moments, ScoredOracle
 from fedhh.validation import InputError

@@ -15,13 +15,12 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles.hadamard import parity
 from fedhh.settings import Count, ReportEpsilon, Settings
 from fedhh.validation import InputError
 
 Attributes = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MOST_ATTRIBUTES = 62
 _MOST_COEFFICIENTS = 2**24

@@ -12,20 +12,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import betaln
 
+from fedhh.arrays import Floats
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.reports import draw_subsets
 from fedhh.kernels.subset_tally import add_members, halve, root
 from fedhh.kernels.variates import binomials
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import subsets_with
-from fedhh.oracles.base import (
-    Floats,
-    PureOracle,
-    Reports,
-    Tally,
-    Values,
-    require_countable,
-)
+from fedhh.oracles.base import PureOracle, Reports, Tally, Values, require_countable
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from fedhh.arrays import Floats
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import other_values
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.families import CellOracle, CountedOutputs
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import coin_threshold, sample_subset_tally

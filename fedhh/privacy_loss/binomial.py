@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-Floats = npt.NDArray[np.float64]
+from fedhh.arrays import Floats
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _LEFT_TAIL = 100.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 
 
 def lower_hull(x: Floats, y: Floats) -> npt.NDArray[np.intp]:

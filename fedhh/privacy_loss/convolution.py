@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fedhh.arrays import Floats
+
 Complexes = npt.NDArray[np.complex128]
 
 ROUNDING = 2.0**-52

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.privacy_loss.convolution import ROUNDING, Floats
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.convolution import ROUNDING
 from fedhh.privacy_loss.grid import gaps_in
 from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 
 _SAME = 1e-12
 _MOST_PARTS = 64

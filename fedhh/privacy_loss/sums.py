@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedhh.privacy_loss.convolution import ROUNDING, Floats, on_a_circle, transform_length
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.convolution import ROUNDING, on_a_circle, transform_length
 from fedhh.privacy_loss.distribution import SUMMED, PrivacyLossDistribution
 
 _WRAPPED = 1e-12

@@ -17,14 +17,8 @@ import numpy as np
 
 from fedhh.accounting.bounds.selection import Selection
 from fedhh.accounting.bounds.shuffle_bound import check_delta, check_epsilon
-from fedhh.privacy_loss.binomial import (
-    Floats,
-    Lattice,
-    binomial_excess,
-    lattice,
-    lower_tail,
-    upper_tail,
-)
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import Lattice, binomial_excess, lattice, lower_tail, upper_tail
 from tests.accounting.largest_epsilon import largest_epsilon_above
 
 _TOLERANCE = 5e-5

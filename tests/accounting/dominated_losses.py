@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 
 _LOWERED = 1e-6
 """Relative, by which the curve is lowered: computed curves are convex up to this."""

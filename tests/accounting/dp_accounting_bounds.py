@@ -33,7 +33,7 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from fedhh.accounting.bounds.composition import FINE, Precision, Use
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
 from tests.accounting.dominated_losses import dominated_losses

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 
 Kinds = dict[float, int]
 """How many randomized responses of each epsilon."""

@@ -11,9 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fedhh.arrays import Floats
 
 
 def laplace_cdf(x: Floats, scale: float) -> Floats:

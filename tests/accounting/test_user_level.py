@@ -23,7 +23,8 @@ from fedhh.accounting import (
 )
 from fedhh.accounting.bounds.composition import FINE, QUICK
 from fedhh.accounting.user_level import group_epsilon
-from fedhh.privacy_loss.binomial import Floats, pmf
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import pmf
 from fedhh.validation import InputError
 from tests.accounting.brute_force import (
     hockey_stick,

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from fedhh.oracles.base import Floats, Reports, Tally, Values
+from fedhh.arrays import Floats
+from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.random import Stream, generator

@@ -25,7 +25,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.linalg import solve_toeplitz, toeplitz
 
-from fedhh.oracles.base import Floats
+from fedhh.arrays import Floats
 
 LARGEST_PART = 512
 """Most numbers that equations are solved for together."""

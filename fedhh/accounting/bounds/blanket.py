@@ -43,7 +43,8 @@ from fedhh.accounting.bounds.pair_lattice import (
 )
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound
 from fedhh.accounting.sources import BLANKET
-from fedhh.privacy_loss.binomial import Floats, lattice, lattice_of_sum, window
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import lattice, lattice_of_sum, window
 
 _MOST_SUMMED = 200_000
 """Mean of a T that is summed at most: windows of its binomials are convolved directly."""

@@ -28,7 +28,8 @@ from fedhh.accounting.bounds.shuffle_bound import (
 )
 from fedhh.accounting.guarantees import NotApplicable
 from fedhh.accounting.sources import CLONES, CLONES_2023, CLONES_2023_OF_SELECTION
-from fedhh.privacy_loss.binomial import Floats, lattice
+from fedhh.arrays import Floats
+from fedhh.privacy_loss.binomial import lattice
 
 COMPARISON = "comparison only"
 """How the assumptions of a bound begin that is not proven for the randomizer."""

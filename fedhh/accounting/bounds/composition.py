@@ -20,7 +20,7 @@ import scipy
 from annotated_types import Ge
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.binomial import (
-    Floats,
     Lattice,
     binomial_excess,
     excess_of_coins,

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedhh.accounting.bounds.blanket import Blanket
 from fedhh.accounting.bounds.shuffle_bound import check_local_epsilon
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.validation import InputError, require_at_least, require_between
 
 _MOST_DOMAINS = 20_000_000

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedhh.privacy_loss.binomial import Floats
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.search import smallest_epsilon
 from fedhh.validation import InputError, require_at_least, require_between
 

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri
 
+from fedhh.arrays import Floats
+
 CHANCES = (0.5, 0.95)
 """The chances of being found for which numbers are stated."""
 
-_Floats = npt.NDArray[np.float64]
 _SIGMAS = np.geomspace(0.02, 3.0, 61)
 _MUS = 1_201
 _TAIL = 0.025
@@ -62,8 +63,8 @@ class DoseResponse:
         weights: ``(a, b) float64``: posterior over mu and `_SIGMAS`; sums to 1.
     """
 
-    mus: _Floats
-    weights: _Floats
+    mus: Floats
+    weights: Floats
 
     @classmethod
     def of(cls, doses: Sequence[Dose]) -> DoseResponse:
@@ -90,7 +91,7 @@ class DoseResponse:
         )
         return Needed(clients=int(np.ceil(median - 1e-9)), low=low, high=high)
 
-    def chance(self, clients: npt.ArrayLike) -> _Floats:
+    def chance(self, clients: npt.ArrayLike) -> Floats:
         """Return ``float64``: the posterior mean of the chance with so many fake clients."""
         logs = np.log(np.asarray(clients, dtype=np.float64))
         z = (logs[..., None, None] - self.mus[:, None]) / _SIGMAS

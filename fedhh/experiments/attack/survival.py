@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-_Floats = npt.NDArray[np.float64]
+from fedhh.arrays import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class LayerCut:
     q: float
     threshold: int
 
-    def survival(self, fakes: npt.ArrayLike) -> _Floats:
+    def survival(self, fakes: npt.ArrayLike) -> Floats:
         """Return the chance that a target survives with so many fake clients in the cohort.
 
         >>> gboard = LayerCut(num_clients=500_000, max_items=60, q=4.548752e-05, threshold=1451)

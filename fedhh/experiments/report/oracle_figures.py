@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from fedhh.arrays import Floats
 from fedhh.experiments.report.style import (
     GREY,
     check_figure,
@@ -25,8 +25,6 @@ _ALIKE = 0.03
 """Lines that differ by no more are one."""
 _MOST_NOISE = 1e4
 """Times the least of the picture; what lies above is cut off."""
-
-_Floats = npt.NDArray[np.float64]
 
 
 @styled
@@ -61,9 +59,9 @@ def plot_oracles(path: Path, *, epsilon: float, domain_size: int) -> None:
     write_one(figure, path)
 
 
-def _alike(lines: dict[str, _Floats]) -> list[tuple[list[str], _Floats]]:
+def _alike(lines: dict[str, Floats]) -> list[tuple[list[str], Floats]]:
     """Return groups of names whose lines have the same gaps and values, in the order of names."""
-    groups: list[tuple[list[str], _Floats]] = []
+    groups: list[tuple[list[str], Floats]] = []
     for name, line in lines.items():
         if np.isnan(line).all():
             continue

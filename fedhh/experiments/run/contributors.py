@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.clients.clients import Clients
 from fedhh.clients.population import Population
 from fedhh.protocol import Discoveries
@@ -19,8 +20,6 @@ from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Question
 from fedhh.words.rows import match_rows
-
-_Floats = npt.NDArray[np.float64]
 
 _MOST_DRAWN = 2**18
 """Clients that are drawn again to measure shares, of a population that is not held in memory."""
@@ -35,7 +34,7 @@ def contributors(
     holders: npt.NDArray[np.int64],
     *,
     seed: int,
-) -> _Floats:
+) -> Floats:
     """Return how many clients would contribute each returned word if all clients were asked.
 
     With random sampling that is an expectation: a holder of m candidates counts as min(1, B / m).
@@ -67,7 +66,7 @@ def contributors(
 
 def _sums(
     question: Question, population: Population, num_clients: int, seed: int
-) -> tuple[_Floats, _Floats]:
+) -> tuple[Floats, Floats]:
     """Return ``(f,)`` contributors and holders of a question's words among the first clients."""
     matcher = WordMatcher(population.lexicon)
     names, alphabet = question.names, question.alphabet

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from fedhh.arrays import Floats
 from fedhh.longitudinal.aggregation.sums import ReportSums, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
@@ -29,7 +30,6 @@ from fedhh.server.sfp import Sfp
 from fedhh.system.archive import Arrays, part, within
 
 Numbers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FALSE_ONCE_IN = 20
 

@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.kernels.device_days import (
     ValueDistribution,
     count_events,
@@ -35,7 +36,6 @@ from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least, require_between, require_choice
 
 Numbers = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
 
 DELAYS = ("fixed", "geometric")
 _HOURS = 24
@@ -60,7 +60,7 @@ class EventDistribution:
 
     mean: float
     spread: float
-    weights: _Floats
+    weights: Floats
     words: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class EventDistribution:
     def values(self) -> ValueDistribution:
         return value_distribution(self.weights)
 
-    def draw_rates(self, size: int, rng: np.random.Generator) -> _Floats:
+    def draw_rates(self, size: int, rng: np.random.Generator) -> Floats:
         """Return ``(size,) float64``: each device's mean."""
         if not self.spread:
             return np.full(size, self.mean)
@@ -104,7 +104,7 @@ class Delay:
         require_choice(DELAYS, distribution=self.distribution)
         require_between(0, 24 * 365, hours=self.hours)
 
-    def ready_chances(self, ages: int) -> _Floats:
+    def ready_chances(self, ages: int) -> Floats:
         """Return ``(ages,) float64``: chance that a record, so many days old, gets ready."""
         if self.distribution == "geometric":
             return np.full(ages, 1 / (1 + self.hours / _HOURS))
@@ -153,7 +153,7 @@ class DeviceModel:
         rng = generator(seed, Stream.POPULATION, _EVERYBODY, block)
         return np.asarray(rng.random(size) < self.opt_in)
 
-    def rates(self, use_case: int, block: int, size: int, *, seed: int) -> _Floats:
+    def rates(self, use_case: int, block: int, size: int, *, seed: int) -> Floats:
         """Return ``(size,) float64``: expected events in a day of a block's devices."""
         rng = generator(seed, Stream.POPULATION, 1 + use_case, block)
         return self.use_cases[use_case].events.draw_rates(size, rng)

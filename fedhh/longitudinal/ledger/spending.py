@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import Unit
+from fedhh.arrays import Floats
 from fedhh.longitudinal.ledger.cap import Charge, Numbers
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of, reports_of
 from fedhh.validation import InputError
-
-Floats = npt.NDArray[np.float64]
 
 _WIDE = 4
 """Profiles are counted in a table of at most so many cells for each device, else sorted."""

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from fedhh.arrays import Floats
 from fedhh.random import GOLDEN, scatter
 from fedhh.validation import InputError, require_at_least
 
 Bits = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Public = npt.NDArray[np.int64]
 Values = npt.NDArray[Any]
 

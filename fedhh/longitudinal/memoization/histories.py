@@ -16,13 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from fedhh.longitudinal.memoization.bits import (
-    BitPair,
-    Floats,
-    MemoizedBits,
-    as_histories,
-    log_of_days,
-)
+from fedhh.arrays import Floats
+from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, as_histories, log_of_days
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.oracles.base import FrequencyOracle
 from fedhh.oracles.histogram_encoding import HistogramEncoding

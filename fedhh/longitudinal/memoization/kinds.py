@@ -11,14 +11,8 @@ import math
 
 import numpy as np
 
-from fedhh.longitudinal.memoization.bits import (
-    BitPair,
-    Bits,
-    Classes,
-    Floats,
-    MemoizedBits,
-    Public,
-)
+from fedhh.arrays import Floats
+from fedhh.longitudinal.memoization.bits import BitPair, Bits, Classes, MemoizedBits, Public
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters
 from fedhh.validation import (
     InputError,

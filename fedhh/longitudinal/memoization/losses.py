@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_divisor
 from fedhh.privacy_loss.sums import compose
-
-Floats = npt.NDArray[np.float64]
 
 _GRIDS = (2**13, 2**16, 2**19)
 """Points of the grid, the next if bounds are farther apart than `_CLOSE`."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.section import own_settings
@@ -29,8 +29,6 @@ from fedhh.server.sfp import Sfp
 from fedhh.settings import AUTO
 from fedhh.validation import InputError, did_you_mean
 from fedhh.words.alphabet import FOREIGN, Alphabet
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.accounting.shuffles import shuffle_epsilon
-from fedhh.longitudinal.aggregation.aggregator import Floats, Publication
+from fedhh.arrays import Floats
+from fedhh.longitudinal.aggregation.aggregator import Publication
 from fedhh.longitudinal.ledger import LedgerReport, Spending
 from fedhh.longitudinal.pipeline.build import UseCase
 from fedhh.longitudinal.pipeline.config import PipelineConfig

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
-from fedhh.longitudinal.aggregation.aggregator import Floats, Publication
+from fedhh.longitudinal.aggregation.aggregator import Publication
 from fedhh.longitudinal.aggregation.ingestor import Ingestor
 from fedhh.longitudinal.devices.model import DeviceModel
 from fedhh.longitudinal.devices.worker import DayDiagnostics
