@@ -1,3 +1,4 @@
+import io
 import json
 
 import numpy as np
@@ -6,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedhh.clients.reading.columns import Layout
+from fedhh.clients.reading.sources import kept_input
 from fedhh.longitudinal.populations.dated import read_over_time
 from fedhh.validation import InputError
 from fedhh.words.known_words import KnownWords
@@ -151,3 +153,14 @@ def test_a_missing_column_is_named(tmp_path):
 def test_other_readers_do_not_look_at_days(tmp_path):
     path = write(tmp_path, "user,word,day\na,lol,soon\na,im,\n")
     assert read_population(path).num_clients == 1
+
+
+def test_a_file_may_be_written_into_the_program(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
+    kept_input.cache_clear()
+    try:
+        population = read_over_time("-", every_days=7)
+    finally:
+        kept_input.cache_clear()
+    assert population.name == "standard input"
+    assert contents(population, 2) == [(1, "im", 1)]

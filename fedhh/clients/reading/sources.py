@@ -79,13 +79,17 @@ def read_file(
             row without a user or a word, or with a count that is not a whole number from 1.
     """
     layout = layout or Layout()
-    name = INPUT_NAME if str(source) == STANDARD_INPUT else Path(source).name
     with file_here(source) as path, closing(Rows(layout)) as rows:
         names = find_columns(path, layout)
         if texts_only and "text" not in names:
             raise InputError(f"Expected a column 'text', got counted words already in {path}.")
         rows.add_file(path, names)
-        return FileContent(population=rows.clients(name, unit), texts=rows.texts)
+        return FileContent(population=rows.clients(name_of(source), unit), texts=rows.texts)
+
+
+def name_of(source: str | Path) -> str:
+    """Return what a report calls a source."""
+    return INPUT_NAME if str(source) == STANDARD_INPUT else Path(source).name
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import DAY, Layout, find_columns
 from fedhh.clients.reading.rows import Rows
+from fedhh.clients.reading.sources import file_here, name_of
 from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOverTime
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.known_words import KnownWords
@@ -116,7 +117,7 @@ class DatedPopulation(PopulationOverTime):
 
 
 def read_over_time(
-    path: str | Path,
+    source: str | Path,
     *,
     every_days: int,
     num_days: int | None = None,
@@ -132,7 +133,7 @@ def read_over_time(
     of the rows is wrong, and nobody can tell which. Rows of different users may come in any order.
 
     Args:
-        path: A file whose extension tells its format.
+        source: A file whose extension tells its format, or "-" for standard input.
         every_days: Days of a period.
         num_days: Use only so many of the first days; None for all.
         layout: How the file is laid out, where that differs from the usual.
@@ -143,10 +144,9 @@ def read_over_time(
         InputError: As `read_file`; or a row has no day, or one that is earlier than that of
             an earlier row of the same user.
     """
-    path = Path(path)
     layout = (layout or Layout()).dated()
-    names = find_columns(path, layout)
-    with closing(Rows(layout, dated=True)) as rows:
+    with file_here(source) as path, closing(Rows(layout, dated=True)) as rows:
+        names = find_columns(path, layout)
         rows.add_file(path, names)
         found = rows.dated(path, names[DAY])
     words, word_ids = found.words, found.word_ids
@@ -156,7 +156,7 @@ def read_over_time(
         word_ids = np.r_[new, -1][word_ids]
         words = [words[i] for i in np.flatnonzero(~is_known).tolist()]
     return DatedPopulation(
-        name=path.name,
+        name=name_of(source),
         unit=unit,
         lexicon=Lexicon(words=words),
         users=found.users,

@@ -89,7 +89,7 @@ def build_over_time(plan: RepeatedPlan) -> PopulationOverTime:
         from fedhh.longitudinal.populations.dated import read_over_time
 
         return read_over_time(
-            Path(population.source),
+            population.source,
             every_days=section.every_days,
             num_days=days if isinstance(days, int) else None,
             layout=layout_of(population),
