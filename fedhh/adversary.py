@@ -13,10 +13,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
 from fedhh.random import Stream, generator
-from fedhh.settings import Count, Settings
+from fedhh.settings import Count, Settings, Share
 from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import Alphabet, joined
 
@@ -54,7 +54,7 @@ class Adversary(Settings):
     """
 
     clients: Count | tuple[Count, ...] | None = None
-    share: Annotated[float, Gt(0), Lt(1)] | None = None
+    share: Share | None = None
     goal: Goal = "promote"
     strategy: Strategy = "output"
     targets: tuple[str, ...] = ()

@@ -23,10 +23,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le
 
 from fedhh.random import GOLDEN, Stream, generator, scatter
-from fedhh.settings import Count, Settings
+from fedhh.settings import Count, Settings, ShareOrAll, ShareOrNone
 from fedhh.validation import InputError, did_you_mean, shown
 
 MOST_HOURS = 24.0 * 365
@@ -36,7 +36,6 @@ FEWEST_ANSWERS = 2
 """Of a round, whatever is configured: one answer has no estimate with a variance."""
 
 Points = tuple[tuple[float, float], ...]
-PositiveShare = Annotated[float, Gt(0), Le(1)]
 
 CURVES: dict[str, Points] = {
     "always": ((0.0, 1.0),),
@@ -76,11 +75,11 @@ class Devices(Settings):
     """
 
     check_in: str | Points = "always"
-    eligible: PositiveShare = 1.0
-    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0
+    eligible: ShareOrAll = 1.0
+    dropout: ShareOrNone = 0.0
     deadline_hours: Annotated[float, Gt(0), Le(MOST_HOURS)] | None = None
     least_clients: Count | None = None
-    least_share: PositiveShare | None = None
+    least_share: ShareOrAll | None = None
     when_missed: Literal["wait", "stop"] = "wait"
     gap_hours: Annotated[float, Ge(0), Le(MOST_HOURS)] = 0.0
     answers_per_day: Count | Literal["auto"] = "auto"

@@ -48,6 +48,15 @@ Seed = Annotated[int, Ge(0)]
 
 Chance = Annotated[float, Ge(0), Le(1)]
 
+Share = Annotated[float, Gt(0), Lt(1)]
+"""A part of a whole: neither nothing nor all of it."""
+
+ShareOrNone = Annotated[float, Ge(0), Lt(1)]
+"""A part of a whole, which may be nothing."""
+
+ShareOrAll = Annotated[float, Gt(0), Le(1)]
+"""A part of a whole, which may be all of it."""
+
 ReportEpsilon = Annotated[float, Ge(SMALLEST_EPSILON), Le(LARGEST_EPSILON)]
 """Local epsilon of a report that an oracle makes."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
 from fedhh.accounting.opt_in import OptInBlend, head_list_threshold, laplace_scale
 from fedhh.accounting.rounds import PlannedRound
@@ -25,7 +25,7 @@ from fedhh.random import Stream, generator
 from fedhh.server.blending import Shares, client_shares, opt_in_shares, with_floor
 from fedhh.server.cohorts import Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.settings import Count, Items, Layers
+from fedhh.settings import Count, Items, Layers, Share
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
 
@@ -87,8 +87,8 @@ class Blender(LocalProtocol):
     title: ClassVar[str] = "BLENDER"
     trust_model: ClassVar[str] = "hybrid"
 
-    opt_in_share: Annotated[float, Gt(0), Lt(1)] = 0.05
-    head_share: Annotated[float, Gt(0), Lt(1)] = 0.5
+    opt_in_share: Share = 0.05
+    head_share: Share = 0.5
     opt_in_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(100)] = 4.0
     delta: Delta = 1e-10
     head_items: Items = 1

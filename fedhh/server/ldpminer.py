@@ -20,8 +20,7 @@ from fedhh.questions.question import Question
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.cohorts import Seed
 from fedhh.server.padded_sampling import padded_size, set_sizes
-from fedhh.server.svim import Share
-from fedhh.settings import AUTO, Count, Items
+from fedhh.settings import AUTO, Count, Items, Share
 from fedhh.validation import require_epsilon
 
 _PHASES = ("bassily-smith", "sue")

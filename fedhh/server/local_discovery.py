@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Participation
@@ -26,19 +26,13 @@ from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Cohorts, Contributing
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.validation import Validation
-from fedhh.settings import Count, FromConfig, PrivacyBudget
+from fedhh.settings import Count, FromConfig, PrivacyBudget, Share, ShareOrNone
 from fedhh.validation import InputError
 from fedhh.words.known_words import NO_WORDS, KnownWords, named_list
 from fedhh.words.trie import Codes
 
-FalseDiscoveryRate = Annotated[float, Ge(0), Lt(1)]
-"""A bound on the expected share of false discoveries; 0 for none."""
-
 AnonymityK = Annotated[int, Ge(0), Le(1_000)]
 """Clients that may hold a word which is still not to be returned."""
-
-ValidationShare = Annotated[float, Gt(0), Lt(1)]
-"""Part of all clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +67,9 @@ class CohortProtocol(Cohorts):
     known_words: Annotated[KnownWords, FromConfig("population.known")] = field(
         default_factory=lambda: named_list(NO_WORDS)
     )
-    false_discovery_rate: FalseDiscoveryRate = 0.0
+    false_discovery_rate: ShareOrNone = 0.0
     anonymity_k: AnonymityK = 20
-    validation_share: ValidationShare = 0.25
+    validation_share: Share = 0.25
     participation: Participation = "one-round"
     epochs: Count = 1
     cohorts: Literal["known", "secret"] = "known"

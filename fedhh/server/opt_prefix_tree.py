@@ -8,10 +8,9 @@ abstract, and what Sun et al. (2024) say of it, were read; no table of it is rep
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from annotated_types import Gt, Lt
 from scipy.special import ndtr
 
 from fedhh.accounting.plan import Participation
@@ -22,12 +21,9 @@ from fedhh.protocol import Answers, Decision, Heard, RunState
 from fedhh.server.evidence import benjamini_hochberg
 from fedhh.server.ldp_triehh import LocalTrie
 from fedhh.server.pruning import top_eta
-from fedhh.settings import Count, Items, Passes
+from fedhh.settings import Count, Items, Passes, Share
 from fedhh.validation import require_epsilon
 from fedhh.words.trie import PrefixTrie
-
-FalsePositiveRate = Annotated[float, Gt(0), Lt(1)]
-"""Of what a round keeps, the expected share that no client holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +58,7 @@ class OptPrefixTree(LocalTrie):
 
     rounds: Count = 4
     passes: Passes = 1
-    false_positive_rate: FalsePositiveRate = 0.5
+    false_positive_rate: Share = 0.5
     max_items: Items = 1
     participation: Participation = "every-round"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
 from fedhh.accounting.guarantees import epsilon_text
 from fedhh.accounting.local_reports import LocalReports
@@ -23,6 +23,7 @@ from fedhh.server.closed_domain import ClosedDomain
 from fedhh.server.cohorts import Seed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
+from fedhh.settings import Share, ShareOrAll, ShareOrNone
 from fedhh.validation import InputError
 
 _LARGEST_DESIGN = 2**27
@@ -60,9 +61,9 @@ class Rappor(ClosedDomain, OneQuestion):
     bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
     bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
     bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
-    irr_p: Annotated[float, Ge(0), Lt(1)] = 0.0
-    irr_q: Annotated[float, Gt(0), Le(1)] = 1.0
-    familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
+    irr_p: ShareOrNone = 0.0
+    irr_q: ShareOrAll = 1.0
+    familywise_error: Share = 0.05
     hash_seed: Seed = None
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.sources import RAPPOR
@@ -23,7 +23,7 @@ from fedhh.server.cohorts import Seed
 from fedhh.server.ngram_association import BitChannel, cliques, edges, frequent_ngrams, joint_shares
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
-from fedhh.settings import Count, Layers, Positive
+from fedhh.settings import Count, Layers, Positive, Share
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
@@ -95,7 +95,7 @@ class RapporUnknown(OneQuestion):
     noise_edges: Positive = 10.0
     em_iterations: Count = 200
     max_candidates: Count = 2_000
-    familywise_error: Annotated[float, Gt(0), Lt(1)] = 0.05
+    familywise_error: Share = 0.05
     hash_seed: Seed = None
 
     def __post_init__(self) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
-
-from annotated_types import Gt, Lt
+from typing import ClassVar, Literal
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.arrays import Ints
@@ -24,7 +22,7 @@ from fedhh.server.cohorts import Seed
 from fedhh.server.local_discovery import PostProcessed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.pruning import above_noise
-from fedhh.settings import Count, Layers, Positive
+from fedhh.settings import Count, Layers, Positive, Share
 from fedhh.validation import require_epsilon
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -49,7 +47,7 @@ class RecordProtocol(OneQuestion, PostProcessed):
 
     truncates_words: ClassVar[bool] = True
 
-    word_share: Annotated[float, Gt(0), Lt(1)] = 0.5
+    word_share: Share = 0.5
     length: Layers = 10
     max_words: Count = 1_000
     hash_seed: Seed = None

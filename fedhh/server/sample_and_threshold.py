@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Gt, Lt
 
 from fedhh.accounting.rounds import PlannedRound
 from fedhh.accounting.sample_and_threshold import SampledCounts, SampledHistogram, sampled_counts
@@ -20,7 +19,7 @@ from fedhh.arrays import Ints
 from fedhh.protocol import RunState
 from fedhh.questions.question import Messages, Question
 from fedhh.server.trusted_aggregator import Released, TrustedAggregator
-from fedhh.settings import AUTO, CountOrAuto
+from fedhh.settings import AUTO, CountOrAuto, Share
 from fedhh.validation import InputError
 
 
@@ -42,7 +41,7 @@ class SampleAndThreshold(TrustedAggregator):
     name: ClassVar[str] = "sample-and-threshold"
     title: ClassVar[str] = "Sample and threshold"
 
-    sample_rate: Annotated[float, Gt(0), Lt(1)] | Literal["auto"] = AUTO
+    sample_rate: Share | Literal["auto"] = AUTO
     threshold: CountOrAuto = AUTO
 
     def __post_init__(self) -> None:

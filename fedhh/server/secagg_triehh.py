@@ -9,9 +9,7 @@ differentially private federated learning", whose bound is not used. Sections no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
-
-from annotated_types import Ge, Lt
+from typing import Any, ClassVar
 
 from fedhh.accounting.noisy_sums import MOST_MODULUS, SecureSums, allowed_dropouts, least_modulus
 from fedhh.protocol import Answers, Heard, RunState
@@ -19,11 +17,8 @@ from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.sums import SecureVotes
 from fedhh.server.summed_trie import Modulus, SummedTrie
-from fedhh.settings import AUTO, Passes, decided
+from fedhh.settings import AUTO, Passes, ShareOrNone, decided
 from fedhh.validation import InputError, RunFailedError
-
-Share = Annotated[float, Ge(0), Lt(1)]
-"""Part of a cohort."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +57,8 @@ class SecAggTrieHH(SummedTrie):
     trust_model: ClassVar[str] = "secure aggregation"
 
     passes: Passes = 1
-    max_dropout: Share = 0.0
-    dropout: Share = 0.0
+    max_dropout: ShareOrNone = 0.0
+    dropout: ShareOrNone = 0.0
     modulus: Modulus = AUTO
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.server.puzzle_decoding import assemble
 from fedhh.server.record_discovery import RecordProtocol, report_oracle
-from fedhh.settings import Count
+from fedhh.settings import Count, Share
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
 
@@ -58,7 +58,7 @@ class Sfp(RecordProtocol):
     name: ClassVar[str] = "sfp"
     title: ClassVar[str] = "SFP"
 
-    word_share: Annotated[float, Gt(0), Lt(1)] = 0.25
+    word_share: Share = 0.25
     fragment_length: Count = 2
     num_puzzles: Count = 256
     word_oracle: Literal["cms", "hcms"] = "cms"

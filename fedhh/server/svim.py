@@ -6,10 +6,9 @@ Source: Wang, Li, Jha (2018), "Locally differentially private frequent itemset m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Gt, Lt
 
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
@@ -20,10 +19,8 @@ from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.padded_sampling import oracle_of_sample, padded_size, set_sizes
-from fedhh.settings import AUTO
+from fedhh.settings import AUTO, Share
 from fedhh.validation import InputError
-
-Share = Annotated[float, Gt(0), Lt(1)]
 
 _CANDIDATES, _SIZES, _COUNTS = 1, 2, 3
 """The groups, by the round that asks each."""

@@ -19,7 +19,8 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.server.padded_sampling import SampleCounts, sample_counts, set_sizes
-from fedhh.server.svim import Share, Svim, SvimState
+from fedhh.server.svim import Svim, SvimState
+from fedhh.settings import Share
 
 _LARGEST_SET = 3
 _MOST_SETS = 2_000

@@ -41,9 +41,8 @@ from fedhh.server.adaptive.trie_posterior import (
 )
 from fedhh.server.evidence import Evidence, Limits
 from fedhh.server.ldp_triehh import LdpTrieHH, LocalTrie
-from fedhh.server.local_discovery import FalseDiscoveryRate, ValidationShare
 from fedhh.server.trie import EtaMax, TrieState
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, decided
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, Share, ShareOrNone, decided
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
 from fedhh.words.rows import match_rows
@@ -114,8 +113,8 @@ class AdaptiveTrieHH(LocalTrie):
         default_factory=lambda: named_list(SCOWL70)
     )
     language: Annotated[str, FromConfig("population.language")] = ENGLISH
-    false_discovery_rate: FalseDiscoveryRate = 0.05
-    validation_share: ValidationShare = 0.1
+    false_discovery_rate: ShareOrNone = 0.05
+    validation_share: Share = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
