@@ -6,21 +6,23 @@ where the list comes from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from fedhh.accounting.rounds import PlannedRound
 from fedhh.arrays import Floats, Ints
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard
+from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
 from fedhh.server.local_discovery import CohortProtocol, PostProcessed
-from fedhh.server.padded_sampling import sample_counts
+from fedhh.server.padded_sampling import sample_counts, set_sizes
 from fedhh.server.pruning import top_eta
 from fedhh.settings import Count, FromConfig
 from fedhh.validation import InputError
@@ -72,6 +74,20 @@ class ClosedDomain(CohortProtocol):
         return int(self.domain.shape[1]) - 1
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetState:
+    """Where a discovery stands whose clients hold sets.
+
+    Attributes:
+        kept: ``(c,) int64``: candidates of the next round, as numbers in the domain; all at first.
+        sizes: ``(c + 1,) float64``: clients that were asked by how many of them they hold; empty
+            before any was.
+    """
+
+    kept: Ints
+    sizes: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetProtocol(ClosedDomain, PostProcessed):
     """A discovery whose clients send one report each about the set of words that they hold.
@@ -82,6 +98,9 @@ class SetProtocol(ClosedDomain, PostProcessed):
     Attributes:
         keep: k, words in the result.
     """
+
+    corrects_counts: ClassVar[bool] = False
+    """Whether counts are corrected for members that padding cut off, by the sizes of sets."""
 
     keep: Count = 100
 
@@ -135,25 +154,34 @@ class SetProtocol(ClosedDomain, PostProcessed):
             channel=Reports.padded(names, oracle, padded_size=padded_size),
         )
 
-    def hear_sample(
-        self, answers: Answers, *, is_last: bool, sizes: Floats | None = None
-    ) -> tuple[Ints, Heard]:
-        """Return the places of the words with the most support, and what the round says.
+    def begin(self) -> SetState:
+        return SetState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
 
-        Of the last round, these are the words found, best first; of others the 2 k best, ascending.
+    @abstractmethod
+    def asks_size(self, planned: PlannedRound) -> bool:
+        """Return whether a round asks how many candidates a client holds, and not for one."""
 
-        Args:
-            answers: The round's, for padding and sampling.
-            is_last: Whether it is the last round.
-            sizes: `set_sizes` of other clients, to correct the counts; None for none.
+    @abstractmethod
+    def is_last(self, planned: PlannedRound) -> bool:
+        """Return whether a round's candidates are the words found, the best of them."""
+
+    def hear(self, run: RunState, answers: Answers) -> Heard:
+        """Return the sizes of sets, or the 2 k best candidates; of the last round, the words found.
+
+        A round about sizes drops no candidate; its domain is the sizes that a set may have.
+        Estimates are of clients of the last round that hold the word.
         """
-        how = self.post_processing if is_last else "none"
-        counts = sample_counts(answers, sizes, post_processing=how)
+        own = run.own
+        if self.asks_size(answers.planned):
+            return Heard(own=replace(own, sizes=set_sizes(answers)), decision=answers.decision())
+        is_last = self.is_last(answers.planned)
         most = self.keep if is_last else self.num_kept
         kept, threshold = top_eta(answers.votes, most, ties="strict")
         found = None
         if is_last:
             kept = kept[np.argsort(-answers.votes[kept], kind="stable")]
+            sizes = own.sizes if self.corrects_counts else None
+            counts = sample_counts(answers, sizes, post_processing=self.post_processing)
             found = answers.found(
                 answers.question.names.words[kept],
                 estimate=counts.estimate[kept],
@@ -161,4 +189,4 @@ class SetProtocol(ClosedDomain, PostProcessed):
                 z=counts.z[kept],
             )
         decision = answers.decision(threshold=threshold, num_kept=len(kept))
-        return kept, Heard(own=None, decision=decision, found=found)
+        return Heard(own=replace(own, kept=own.kept[kept]), decision=decision, found=found)

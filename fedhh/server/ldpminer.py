@@ -9,17 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.arrays import Ints
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import RunState
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import SetProtocol
 from fedhh.server.cohorts import Seed
-from fedhh.server.padded_sampling import padded_size, set_sizes
+from fedhh.server.padded_sampling import padded_size
 from fedhh.settings import AUTO, Count, Items, Share
 from fedhh.validation import require_epsilon
 
@@ -34,19 +31,6 @@ _ASKED: Literal["asked"] = "asked"
 
 _MOST_SIZE = 1_000
 """What a client that holds more says when it is asked for its set's size."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LdpMinerState:
-    """Where a run of LDPMiner stands.
-
-    Attributes:
-        kept: ``(c,) int64``: the words of the next round, as numbers in the domain; all at first.
-        padded_size: L; 0 before it is known.
-    """
-
-    kept: Ints
-    padded_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +126,15 @@ class LdpMiner(SetProtocol):
             is_of_whole_set=True,
         )
 
-    def begin(self) -> LdpMinerState:
-        size = 0 if isinstance(self.padded_size, str) else self.padded_size
-        return LdpMinerState(kept=np.arange(len(self.domain)), padded_size=size)
+    def asks_size(self, planned: PlannedRound) -> bool:
+        return self._phase(planned) < 0
+
+    def is_last(self, planned: PlannedRound) -> bool:
+        return self._phase(planned) == len(_PHASES) - 1
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question:
         names, phase = self.names_of(run.own.kept), self._phase(planned)
-        if phase < 0:
+        if self.asks_size(planned):
             oracle = replace(_SIZE_ORACLE, epsilon=self.round_epsilon)
             return self.size_question(names, oracle, largest=self._largest_size)
         (seed,) = self.seeds(1)
@@ -156,20 +142,13 @@ class LdpMiner(SetProtocol):
         return self.member_question(
             names,
             OracleSpec(name=_PHASES[phase], epsilon=self.round_epsilon, params=dict(params)),
-            padded_size=min(run.own.padded_size, len(run.own.kept)),
+            padded_size=min(self.length_of(run), len(run.own.kept)),
         )
 
-    def hear(self, run: RunState, answers: Answers) -> Heard:
-        """Return L, or the most frequent words of a round; of the last one, the words found.
-
-        Estimates are of clients that hold the word, too low where sets larger than L do.
-        """
-        phase = self._phase(answers.planned)
-        if phase < 0:
-            own = replace(run.own, padded_size=padded_size(set_sizes(answers)))
-            return Heard(own=own, decision=answers.decision())
-        kept, heard = self.hear_sample(answers, is_last=phase == len(_PHASES) - 1)
-        return replace(heard, own=replace(run.own, kept=run.own.kept[kept]))
+    def length_of(self, run: RunState) -> int:
+        """Return L, as it is given or clients told it."""
+        given = self.padded_size
+        return padded_size(run.own.sizes) if isinstance(given, str) else given
 
     @property
     def _largest_size(self) -> int:

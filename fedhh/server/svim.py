@@ -8,40 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.arrays import Floats, Ints
+from fedhh.arrays import Floats
 from fedhh.oracles import OracleSpec
-from fedhh.protocol import Answers, Heard, RunState
+from fedhh.protocol import RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.padded_sampling import oracle_of_sample, padded_size, set_sizes
+from fedhh.server.padded_sampling import oracle_of_sample, padded_size
 from fedhh.settings import AUTO, Share
 from fedhh.validation import InputError
 
-_CANDIDATES, _SIZES, _COUNTS = 1, 2, 3
-"""The groups, by the round that asks each."""
+_SIZES, _COUNTS = 2, 3
+"""The last two groups, by the round that asks each."""
 
 _MOST_OLH_SUPPORTS = 5e10
 """Candidates times reports: a tally by local hashing takes about 0.1 ns for each."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SvimState:
-    """Where a run of SVIM stands.
-
-    Attributes:
-        kept: ``(c,) int64``: candidates that the first group's reports left, as numbers in the
-            domain; all before it was asked.
-        sizes: ``(c + 1,) float64``: clients of the second group by how many of them they hold;
-            empty before it was asked.
-    """
-
-    kept: Ints
-    sizes: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +51,7 @@ class Svim(SetProtocol):
 
     name: ClassVar[str] = "svim"
     title: ClassVar[str] = "SVIM"
+    corrects_counts: ClassVar[bool] = True
 
     candidate_share: Share = 0.4
     size_share: Share = 0.1
@@ -148,24 +132,14 @@ class Svim(SetProtocol):
             oracle = replace(oracle, name=oracle_of_sample(*many, oracle.name))
         return self.member_question(names, oracle, padded_size=length)
 
-    def begin(self) -> SvimState:
-        return SvimState(kept=np.arange(len(self.domain)), sizes=np.zeros(0))
+    def asks_size(self, planned: PlannedRound) -> bool:
+        return planned.layer == _SIZES
+
+    def is_last(self, planned: PlannedRound) -> bool:
+        return planned.layer == _COUNTS
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         names = self.names_of(run.own.kept)
-        if planned.layer == _SIZES:
+        if self.asks_size(planned):
             return self.size_question(names, self.oracle_spec)
         return self.sample_question(names, run.own.sizes)
-
-    def hear(self, run: RunState, answers: Answers) -> Heard:
-        """Return what a group's reports say; of the last group's, the words found.
-
-        The second group's round drops no candidate; its domain is the sizes that a set may have.
-        Estimates are of clients of the last group that hold the word.
-        """
-        state, layer = run.own, answers.planned.layer
-        if layer == _SIZES:
-            state = replace(state, sizes=set_sizes(answers))
-            return Heard(own=state, decision=answers.decision())
-        kept, heard = self.hear_sample(answers, is_last=layer == _COUNTS, sizes=state.sizes)
-        return replace(heard, own=replace(state, kept=state.kept[kept]))

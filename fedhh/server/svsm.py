@@ -18,8 +18,9 @@ from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import ItemSets
 from fedhh.questions.question import Question
+from fedhh.server.closed_domain import SetState
 from fedhh.server.padded_sampling import SampleCounts, sample_counts, set_sizes
-from fedhh.server.svim import Svim, SvimState
+from fedhh.server.svim import Svim
 from fedhh.settings import Share
 
 _LARGEST_SET = 3
@@ -33,8 +34,8 @@ _SINGLE_GROUPS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SvsmState(SvimState):
-    """Where a run of SVSM stands; see `SvimState`.
+class SvsmState(SetState):
+    """Where a run of SVSM stands; see `SetState`.
 
     Attributes:
         words: The words that SVIM found; a validation round may return fewer.

@@ -9,6 +9,7 @@ import fedhh
 from fedhh.clients.clients import Clients
 from fedhh.questions.choice import PaddedMember, SetSize
 from fedhh.server.ldpminer import LdpMiner
+from fedhh.server.padded_sampling import padded_size
 from fedhh.validation import InputError
 from fedhh.words.candidates import Candidates
 from fedhh.words.lexicon import Lexicon
@@ -99,7 +100,7 @@ def test_the_size_is_asked_of_clients_whom_no_other_round_asks(baskets, rate):
         assert each.local_epsilon == pytest.approx(4.0 / (3 if rate else 2))
     assert first.local_epsilon == pytest.approx(4.0 / (3 if rate else 2))
     # Most clients hold two or three words; the two rounds pad to what was heard.
-    assert rounds[0].state.own.padded_size == 3
+    assert padded_size(rounds[0].state.own.sizes) == 3
     assert {each.choice.padded_size for each in others[:2]} == {3}
 
 
@@ -126,4 +127,4 @@ def test_clients_with_one_word_are_not_padded():
         word_ids=rng.integers(36, size=5_000), num_clients=5_000,
     )  # fmt: skip
     *_, last = fedhh.rounds(miner(), single, seed=0)
-    assert last.state.own.padded_size == 1
+    assert padded_size(last.state.own.sizes) == 1
