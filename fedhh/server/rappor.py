@@ -14,6 +14,7 @@ from annotated_types import Ge, Le
 from fedhh.accounting.guarantees import epsilon_text
 from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.sources import RAPPOR
+from fedhh.arrays import Ints
 from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import Blooms
@@ -25,13 +26,59 @@ from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Share, ShareOrAll, ShareOrNone
 from fedhh.validation import InputError
+from fedhh.words.trie import Codes
 
 _LARGEST_DESIGN = 2**27
 """Bits that all candidates set in all cohorts; the server looks each up, at about 20 ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(ClosedDomain, OneQuestion):
+class RapporProtocol(OneQuestion):
+    """A discovery by reports of whole words' Bloom filters, which says what candidates are in them.
+
+    Attributes:
+        bloom_bits: k, bits of a filter.
+        bloom_hashes: h, hash functions of a cohort.
+        bloom_cohorts: m, cohorts with functions of their own.
+        familywise_error: Chance that any word is returned which no client holds, by Bonferroni's
+            correction of the regression's p-values over all candidates.
+        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
+    """
+
+    bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
+    bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
+    bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
+    familywise_error: Share = 0.05
+    hash_seed: Seed = None
+
+    def word_reports(self, response: BitResponse, *, seed: int) -> BloomReports:
+        """Return how whole words are reported, with hash functions of a seed."""
+        filters = BloomFilters(
+            num_bits=self.bloom_bits,
+            num_hashes=self.bloom_hashes,
+            num_cohorts=self.bloom_cohorts,
+            hash_seed=seed,
+        )
+        return BloomReports(filters=filters, response=response)
+
+    def looked_up(
+        self, answers: Answers, reports: BloomReports, tally: Ints, codes: Codes
+    ) -> Heard:
+        """Return which candidates the sums of whole words' reports are made of.
+
+        Args:
+            answers: The round's.
+            reports: How whole words are reported.
+            tally: ``(tally_size,) int64``: their sums.
+            codes: ``(c, width) uint16``: the candidates.
+        """
+        decoded = decode(reports, tally, answers.question.names.keys_of(codes))
+        error = self.familywise_error
+        return judged_filters(answers, reports, decoded, codes, familywise_error=error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rappor(ClosedDomain, RapporProtocol):
     """Settings of RAPPOR, for one collection of reports, decoded with a list of candidates.
 
     A client sends, for each word it contributes, a cohort that it draws and the bits of the word's
@@ -45,26 +92,15 @@ class Rappor(ClosedDomain, OneQuestion):
     round here asks for. What would bound all such reports is stated in a run's privacy section.
 
     Attributes:
-        bloom_bits: k, bits of a filter.
-        bloom_hashes: h, hash functions of a cohort.
-        bloom_cohorts: m, cohorts with functions of their own.
         irr_p: Chance that a permanent 0 is sent as 1.
         irr_q: Chance that a permanent 1 is sent as 1.
-        familywise_error: Chance that any candidate is returned which no client holds, by
-            Bonferroni's correction of the regression's p-values.
-        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "rappor"
     title: ClassVar[str] = "RAPPOR"
 
-    bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
-    bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
-    bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
     irr_p: ShareOrNone = 0.0
     irr_q: ShareOrAll = 1.0
-    familywise_error: Share = 0.05
-    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,24 +135,9 @@ class Rappor(ClosedDomain, OneQuestion):
 
     def question(self) -> Question:
         naming, hashing = self.seeds(2)
-        filters = BloomFilters(
-            num_bits=self.bloom_bits,
-            num_hashes=self.bloom_hashes,
-            num_cohorts=self.bloom_cohorts,
-            hash_seed=hashing,
-        )
         names = StringNames.draw(self.symbols, length=self.longest_word, seed=naming)
-        reports = BloomReports(filters=filters, response=self.response)
-        return self.asking(names, Blooms(reports=reports))
+        return self.asking(names, Blooms(reports=self.word_reports(self.response, seed=hashing)))
 
     def decode(self, answers: Answers) -> Heard:
-        question = answers.question
-        keys = question.names.keys_of(self.domain)
-        decoded = decode(question.channel.reports, answers.aggregate.tally, keys)
-        return judged_filters(
-            answers,
-            question.channel.reports,
-            decoded,
-            self.domain,
-            familywise_error=self.familywise_error,
-        )
+        reports = answers.question.channel.reports
+        return self.looked_up(answers, reports, answers.aggregate.tally, self.domain)

@@ -19,11 +19,9 @@ from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import Ngrams
 from fedhh.questions.question import Question
-from fedhh.server.cohorts import Seed
 from fedhh.server.ngram_association import BitChannel, cliques, edges, frequent_ngrams, joint_shares
-from fedhh.server.one_question import OneQuestion
-from fedhh.server.rappor_decoding import decode, judged_filters
-from fedhh.settings import Count, Layers, Positive, Share
+from fedhh.server.rappor import RapporProtocol
+from fedhh.settings import Count, Layers, Positive
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
@@ -43,7 +41,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(OneQuestion):
+class RapporUnknown(RapporProtocol):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -63,9 +61,6 @@ class RapporUnknown(OneQuestion):
         length: Symbols of a padded string; a multiple of ``ngram_length``, and more. Pairs of
             positions grow with its square, and share the reports; the authors' strings have 6.
         ngram_length: Symbols of an n-gram.
-        bloom_bits: k, bits of a whole string's filter.
-        bloom_hashes: h, its hash functions.
-        bloom_cohorts: m, its cohorts.
         ngram_bits: Bits of an n-gram's filter; tables grow as 4 to the power of it.
         ngram_cohorts: Its cohorts, with one hash function each for each position.
         noise_ngrams: About how many n-grams that no client holds are kept at a position.
@@ -74,9 +69,6 @@ class RapporUnknown(OneQuestion):
             positions, about at most: see `ngram_association.edges`.
         em_iterations: Iterations of expectation maximization.
         max_candidates: Most candidates that are looked up.
-        familywise_error: Chance that a word is returned which no client holds, by Bonferroni's
-            correction over all candidates.
-        hash_seed: Seed of all hash functions; None for the run's, so that each run draws its own.
     """
 
     name: ClassVar[str] = "rappor-unknown"
@@ -85,9 +77,6 @@ class RapporUnknown(OneQuestion):
 
     length: Layers = 6
     ngram_length: Count = 2
-    bloom_bits: Annotated[int, Ge(2), Le(2**16)] = 128
-    bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
-    bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
     ngram_bits: Annotated[int, Ge(2), Le(12)] = 5
     ngram_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
     noise_ngrams: Positive = 20.0
@@ -95,8 +84,6 @@ class RapporUnknown(OneQuestion):
     noise_edges: Positive = 10.0
     em_iterations: Count = 200
     max_candidates: Count = 2_000
-    familywise_error: Share = 0.05
-    hash_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,14 +147,7 @@ class RapporUnknown(OneQuestion):
         question = answers.question
         words, tables = question.channel.split(answers.aggregate.tally)
         codes = self.candidates(question, tables)
-        decoded = decode(question.channel.words, words, question.names.keys_of(codes))
-        return judged_filters(
-            answers,
-            question.channel.words,
-            decoded,
-            codes,
-            familywise_error=self.familywise_error,
-        )
+        return self.looked_up(answers, question.channel.words, words, codes)
 
     def candidates(self, question: Question, tables: Ints) -> Codes:
         """Return the strings whose n-grams are all joined.
@@ -226,15 +206,18 @@ class RapporUnknown(OneQuestion):
                 num_puzzles=1,
                 hash_seed=naming,
             ),
-            words=self._reports(self.bloom_bits, self.bloom_hashes, self.bloom_cohorts, seed=words),
-            ngrams=self._reports(self.ngram_bits, 1, self.ngram_cohorts, seed=ngrams),
+            words=self.word_reports(self._response(self.bloom_hashes), seed=words),
+            ngrams=BloomReports(
+                filters=BloomFilters(
+                    num_bits=self.ngram_bits,
+                    num_hashes=1,
+                    num_cohorts=self.ngram_cohorts,
+                    hash_seed=ngrams,
+                ),
+                response=self._response(1),
+            ),
         )
         return self.asking(channel.names, channel)
 
-    def _reports(self, bits: int, hashes: int, cohorts: int, *, seed: int) -> BloomReports:
-        return BloomReports(
-            filters=BloomFilters(
-                num_bits=bits, num_hashes=hashes, num_cohorts=cohorts, hash_seed=seed
-            ),
-            response=BitResponse.of_one_report(self.report_epsilon, num_hashes=hashes),
-        )
+    def _response(self, num_hashes: int) -> BitResponse:
+        return BitResponse.of_one_report(self.report_epsilon, num_hashes=num_hashes)
