@@ -23,9 +23,9 @@ from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Question
 from fedhh.random import Stream, generator
 from fedhh.server.blending import Shares, client_shares, opt_in_shares, with_floor
-from fedhh.server.cohorts import Delta, Seed
+from fedhh.server.cohorts import BoundedWords, Delta, Seed
 from fedhh.server.local_discovery import LocalProtocol
-from fedhh.settings import Count, Items, Layers, Share
+from fedhh.settings import Count, Items, Share
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
 
@@ -52,7 +52,7 @@ class BlenderState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blender(LocalProtocol):
+class Blender(LocalProtocol, BoundedWords):
     """Settings of BLENDER, for words.
 
     Some clients have opted in: they trust a curator with plain words, which publishes only what is
@@ -76,7 +76,6 @@ class Blender(LocalProtocol):
         delta: Its delta.
         head_items: Words that a client contributes to finding the list, at most. The noise grows
             with it.
-        length: Symbols of the longest word.
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
         noise_seed: Seed of the curator's noise, which no question carries; None for the run's. The
@@ -92,7 +91,6 @@ class Blender(LocalProtocol):
     opt_in_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(100)] = 4.0
     delta: Delta = 1e-10
     head_items: Items = 1
-    length: Layers = 10
     max_words: Count = 500
     oracle: Literal["grr", "ss"] = "grr"
     noise_seed: Seed = None
@@ -123,10 +121,6 @@ class Blender(LocalProtocol):
         """Return the curator's noise of a layer, ``(size,) float64``: one fixed draw for a run."""
         rng = generator(self.noise_seed or 0, Stream.CURATOR, 0, layer)
         return rng.laplace(scale=scale, size=size)
-
-    @property
-    def longest_word(self) -> int:
-        return self.length
 
     @property
     def groups(self) -> tuple[int, int, int]:

@@ -14,7 +14,7 @@ from fedhh.questions.channel import Channel
 from fedhh.questions.choice import SampleB
 from fedhh.questions.names import Names
 from fedhh.questions.question import Question
-from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, decided
+from fedhh.settings import AUTO, CountOrAuto, FromConfig, Items, Layers, decided
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 
@@ -174,6 +174,21 @@ class Contributing(Cohorts):
 
     max_items: Items = 10
     sampler: Literal["random", "greedy"] = "random"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedWords(Cohorts):
+    """A discovery whose words have a length that is set.
+
+    Attributes:
+        length: Symbols of the longest word.
+    """
+
+    length: Layers = 10
+
+    @property
+    def longest_word(self) -> int:
+        return self.length
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
-from fedhh.server.cohorts import Seed
+from fedhh.server.cohorts import BoundedWords, Seed
 from fedhh.server.local_discovery import LocalProtocol, PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
@@ -33,7 +33,7 @@ _MOST_OLH_REPORTS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pem(LocalProtocol, PostProcessed):
+class Pem(LocalProtocol, PostProcessed, BoundedWords):
     """Settings of the Prefix Extending Method, over symbols instead of bits.
 
     Clients are split into groups; group i reports prefixes of length l_i through an oracle that
@@ -52,7 +52,6 @@ class Pem(LocalProtocol, PostProcessed):
     and cost do not depend on the number of reports: for more than about a million per group.
 
     Attributes:
-        length: Symbols of the longest word.
         step: Symbols by which prefixes grow; the server scores ``keep * A**step`` candidates.
         keep: Prefixes kept per level, and words in the result.
         fixed_length: Whether every word has exactly ``length`` symbols, as the paper's m-bit values
@@ -67,7 +66,6 @@ class Pem(LocalProtocol, PostProcessed):
     name: ClassVar[str] = "pem"
     title: ClassVar[str] = "PEM"
 
-    length: Layers = 10
     step: Layers = 2
     keep: Count = 100
     fixed_length: bool = False
@@ -101,10 +99,6 @@ class Pem(LocalProtocol, PostProcessed):
     def _branching(self) -> int:
         """Symbols that may follow a prefix, the end symbol among them unless lengths are fixed."""
         return self.symbols.size - self.fixed_length
-
-    @property
-    def longest_word(self) -> int:
-        return self.length
 
     @property
     def num_cohorts(self) -> int:

@@ -19,6 +19,7 @@ from fedhh.oracles.bloom import BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers, Heard
 from fedhh.questions.blooms import Ngrams
 from fedhh.questions.question import Question
+from fedhh.server.cohorts import BoundedWords
 from fedhh.server.ngram_association import BitChannel, cliques, edges, frequent_ngrams, joint_shares
 from fedhh.server.rappor import RapporProtocol
 from fedhh.settings import Count, Layers, Positive
@@ -41,7 +42,7 @@ _MOST_STEPS = 4e10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RapporUnknown(RapporProtocol):
+class RapporUnknown(RapporProtocol, BoundedWords):
     """Settings of RAPPOR with an unknown dictionary.
 
     A client reports, for each word it contributes, the Bloom filter of the whole string, padded or
@@ -125,10 +126,6 @@ class RapporUnknown(RapporProtocol):
     def report_epsilon(self) -> float:
         """Privacy of each of a record's three reports."""
         return self.local_epsilon / _REPORTS
-
-    @property
-    def longest_word(self) -> int:
-        return self.length
 
     @property
     def plan(self) -> LocalReports:

@@ -18,11 +18,11 @@ from fedhh.protocol import Answers, Heard
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.questions.records import Records
-from fedhh.server.cohorts import Seed
+from fedhh.server.cohorts import BoundedWords, Seed
 from fedhh.server.local_discovery import PostProcessed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.pruning import above_noise
-from fedhh.settings import Count, Layers, Positive, Share
+from fedhh.settings import Count, Positive, Share
 from fedhh.validation import require_epsilon
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -31,7 +31,7 @@ _SEEDS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordProtocol(OneQuestion, PostProcessed):
+class RecordProtocol(OneQuestion, PostProcessed, BoundedWords):
     """A discovery by records of two reports.
 
     Shorter words are padded with blanks and found; longer ones are truncated, and what is found
@@ -48,7 +48,6 @@ class RecordProtocol(OneQuestion, PostProcessed):
     truncates_words: ClassVar[bool] = True
 
     word_share: Share = 0.5
-    length: Layers = 10
     max_words: Count = 1_000
     hash_seed: Seed = None
 
@@ -68,10 +67,6 @@ class RecordProtocol(OneQuestion, PostProcessed):
     def part_epsilon(self) -> float:
         """Privacy of the report about its part."""
         return self.local_epsilon - self.word_epsilon
-
-    @property
-    def longest_word(self) -> int:
-        return self.length
 
     @property
     def plan(self) -> LocalReports:

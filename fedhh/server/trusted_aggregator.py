@@ -22,8 +22,8 @@ from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Messages, Question
 from fedhh.random import Stream, generator
-from fedhh.server.cohorts import Central, Contributing, Seed
-from fedhh.settings import Items, Layers
+from fedhh.server.cohorts import BoundedWords, Central, Contributing, Seed
+from fedhh.settings import Items
 from fedhh.validation import SMALLEST_EPSILON
 from fedhh.words.trie import Codes
 
@@ -54,25 +54,19 @@ class Released:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(Contributing, Central):
+class TrustedAggregator(BoundedWords, Contributing, Central):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
         central_epsilon: Central privacy of a user, for all that it contributes.
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
-        length: Symbols of the longest word.
         noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's.
             The seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
     central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
     max_items: Items = 1
-    length: Layers = 10
     noise_seed: Seed = None
-
-    @property
-    def longest_word(self) -> int:
-        return self.length
 
     @property
     @abstractmethod
