@@ -14,7 +14,7 @@ import numpy as np
 
 from fedhh.arrays import Bools, Floats, Ints
 from fedhh.questions.question import Question
-from fedhh.server.record_discovery import SketchedRecords, SketchName
+from fedhh.server.record_discovery import Sketch, SketchedRecords, SketchName
 from fedhh.settings import AUTO, Count, CountOrAuto, decided
 from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
@@ -67,8 +67,8 @@ class Bitstogram(SketchedRecords):
             super().__post_init__()
 
     @property
-    def oracle_names(self) -> tuple[str, str]:
-        return self.word_oracle, self.fragment_oracle
+    def sketches(self) -> tuple[Sketch, Sketch]:
+        return self.sketch(self.word_oracle), self.sketch(self.fragment_oracle)
 
     def resolve(self, num_clients: int) -> dict[str, Any]:
         if self.buckets == AUTO:

@@ -29,6 +29,9 @@ from fedhh.words.trie import Codes
 
 _SEEDS = 3
 
+Sketch = tuple[str, int, int]
+"""An oracle of records by name, with its rows, k, and the cells of each, m."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordProtocol(OneQuestion, PostProcessed, BoundedWords):
@@ -125,21 +128,22 @@ class RecordProtocol(OneQuestion, PostProcessed, BoundedWords):
     def parts(self, seed: int) -> StringParts:
         """Return how strings are cut, with names and hashes of a seed."""
 
+    @property
     @abstractmethod
-    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
-        """Return the sketch of whole strings and the parts' oracle, which hash by these seeds."""
+    def sketches(self) -> tuple[Sketch, Sketch]:
+        """The sketch of whole strings, and the parts' oracle."""
 
     def question(self) -> Question:
         naming, *hashing = self.seeds(_SEEDS)
-        words, parts = self.oracles(*hashing)
+        epsilons = self.word_epsilon, self.part_epsilon
+        words, parts = map(report_oracle, self.sketches, epsilons, hashing)
         channel = Records(puzzle=self.parts(naming), word_oracle=words, fragment_oracle=parts)
         return self.asking(channel.names, channel)
 
 
-def report_oracle(
-    name: str, epsilon: float, *, num_hashes: int, num_cells: int, seed: int
-) -> OracleSpec:
-    """Return one of a record's oracles: a sketch of these sizes, or "ss", which has none."""
+def report_oracle(sketch: Sketch, epsilon: float, seed: int) -> OracleSpec:
+    """Return one of a record's oracles: a sketch that hashes by a seed, or "ss", which has none."""
+    name, num_hashes, num_cells = sketch
     params: dict[str, str | int | float] = {"subset_size": "optimal"}
     if name != "ss":
         params = {"num_hashes": num_hashes, "num_cells": num_cells, "hash_seed": seed}
@@ -165,18 +169,9 @@ class SketchedRecords(RecordProtocol):
     num_cells: Count = 4096
     noise_words: Positive = 0.1
 
-    @property
-    @abstractmethod
-    def oracle_names(self) -> tuple[str, str]:
-        """Names of the sketch of whole strings, and of the parts' oracle."""
-
-    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
-        sizes = {"num_hashes": self.num_hashes, "num_cells": self.num_cells}
-        words, parts = self.oracle_names
-        return (
-            report_oracle(words, self.word_epsilon, seed=word_seed, **sizes),
-            report_oracle(parts, self.part_epsilon, seed=part_seed, **sizes),
-        )
+    def sketch(self, name: str) -> Sketch:
+        """Return the oracle of a name, of these sizes."""
+        return name, self.num_hashes, self.num_cells
 
     def credible(self, noise: Noise, support: Ints) -> Ints:
         return above_noise(noise, support, noise_kept=self.noise_words, most=self.max_words)

@@ -13,11 +13,10 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from fedhh.arrays import Ints
-from fedhh.oracles import OracleSpec
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.server.puzzle_decoding import assemble
-from fedhh.server.record_discovery import RecordProtocol, report_oracle
+from fedhh.server.record_discovery import RecordProtocol, Sketch
 from fedhh.settings import Count, Share
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
@@ -72,10 +71,6 @@ class Sfp(RecordProtocol):
     max_strings: Count = 200_000
     word_z: Annotated[float, Gt(-math.inf), Lt(math.inf)] = 0.5
 
-    @property
-    def part_epsilon(self) -> float:
-        return self.local_epsilon * (1 - self.word_share)
-
     def parts(self, seed: int) -> FragmentPuzzle:
         return FragmentPuzzle(
             alphabet_size=self.symbols.size,
@@ -85,22 +80,12 @@ class Sfp(RecordProtocol):
             hash_seed=seed,
         )
 
-    def oracles(self, word_seed: int, part_seed: int) -> tuple[OracleSpec, OracleSpec]:
-        words = report_oracle(
-            self.word_oracle,
-            self.word_epsilon,
-            num_hashes=self.word_hashes,
-            num_cells=self.word_cells,
-            seed=word_seed,
+    @property
+    def sketches(self) -> tuple[Sketch, Sketch]:
+        return (
+            (self.word_oracle, self.word_hashes, self.word_cells),
+            (self.fragment_oracle, self.fragment_hashes, self.fragment_cells),
         )
-        fragments = report_oracle(
-            self.fragment_oracle,
-            self.part_epsilon,
-            num_hashes=self.fragment_hashes,
-            num_cells=self.fragment_cells,
-            seed=part_seed,
-        )
-        return words, fragments
 
     def candidates(self, question: Question, sums: Ints, records: Ints) -> Codes:
         oracle = question.channel.fragments

@@ -15,7 +15,7 @@ from fedhh.arrays import Ints
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.server.pruning import above_noise
-from fedhh.server.record_discovery import SketchedRecords, SketchName
+from fedhh.server.record_discovery import Sketch, SketchedRecords, SketchName
 from fedhh.settings import Count, Positive
 from fedhh.validation import InputError
 from fedhh.words.parts import PrefixParts, extensions
@@ -66,8 +66,8 @@ class TreeHist(SketchedRecords):
             )
 
     @property
-    def oracle_names(self) -> tuple[str, str]:
-        return self.oracle, self.oracle
+    def sketches(self) -> tuple[Sketch, Sketch]:
+        return self.sketch(self.oracle), self.sketch(self.oracle)
 
     def parts(self, seed: int) -> PrefixParts:
         return PrefixParts(
