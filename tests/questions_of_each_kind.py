@@ -293,7 +293,7 @@ class Fakes:
             question=self._question,
             words=self._words,
             targets=np.asarray(targets, dtype=np.int64),
-            goal=goal,
+            sign={"promote": 1, "demote": -1, "random": 0}[goal],
             num_clients=num_clients,
             **rest,
         )

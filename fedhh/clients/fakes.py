@@ -14,7 +14,7 @@ import numpy as np
 from fedhh import adversary
 from fedhh.questions.answer import Answer, Diagnostics
 from fedhh.questions.channel import NOT_THE_FIRST_BLOCK, Answering, Channel, together
-from fedhh.questions.choice import Attack, Goal
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import ClientBlock, Sent
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Question, Tally
@@ -75,9 +75,9 @@ class Fakes:
         ]
 
     def _send_crafted(self, question: Question, numbers: Sequence[int], tally: Tally) -> list[Sent]:
-        goal: Goal = "demote" if self._goal == "demote" else "promote"
+        sign = -1 if self._goal == "demote" else 1
         if self._strategy == "random-reports":
-            goal = "random"
+            sign = 0
         channel: Channel = question.channel
         sent: list[Sent] = []
         for part, (targets, number) in enumerate(zip(self._targets, numbers, strict=True)):
@@ -86,7 +86,7 @@ class Fakes:
                 question=question,
                 words=self._matcher,
                 targets=targets,
-                goal=goal,
+                sign=sign,
                 num_clients=number,
                 rng=generator(self._seed, Stream.ADVERSARY, *path),
                 tally=tally,

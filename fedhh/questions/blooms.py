@@ -14,7 +14,7 @@ from fedhh.hashing import Keys
 from fedhh.oracles.attack import bits_with
 from fedhh.oracles.bloom import BloomReports
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import SIGNS, Attack
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Said, Sent, Values
 from fedhh.questions.question import SEED_BITS, Question, Tally
 from fedhh.questions.records import PaddedRecords
@@ -117,7 +117,7 @@ class Ngrams(PaddedRecords):
         most for it. Against words, they are those of random texts, with the targets' bits left out.
         """
         keys, texts = self.keys_and_parts(replace(attack, targets=np.unique(attack.targets)))
-        sign, count, rng = SIGNS[attack.goal], attack.count, attack.rng
+        sign, count, rng = attack.sign, attack.count, attack.rng
         of_words, patterns = self.split(attack.tally)
         add_filters(self.words, keys, count, sign=sign, rng=rng, out=of_words)
         if not len(keys):

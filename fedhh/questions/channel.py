@@ -168,9 +168,9 @@ class Channel(ABC):
         and at random, what clients send that hold none.
         """
         own = np.unique(attack.targets)
-        own = own[attack.known.values[own] >= 0] if attack.goal == "promote" else own[:0]
+        own = own[attack.known.values[own] >= 0] if attack.sign > 0 else own[:0]
         question = attack.question
-        if attack.goal == "random":
+        if not attack.sign:
             question = replace(question, pad=True)
         words = in_turn(own, attack.num_clients, self.targets_of_a_fake(question))
         # Other coins than those of a run's clients, who have its seed.

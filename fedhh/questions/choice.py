@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -17,13 +15,6 @@ from fedhh.questions.names import ItemSets, Names
 from fedhh.questions.question import Messages, Question, Tally
 from fedhh.random import Stream, kernel_state
 
-Goal = Literal["promote", "demote", "random"]
-"""What fake clients are after: to support some words, or to oppose them; or nothing, with reports
-that are uniform over the report space."""
-
-SIGNS: Mapping[Goal, int] = {"promote": 1, "demote": -1, "random": 0}
-"""As an oracle's `craft` takes them."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attack:
@@ -33,7 +24,8 @@ class Attack:
         question: The broadcast.
         words: Finds words; its lexicon has no others than those that fake clients are about.
         targets: ``(t,) int64``: some of the words.
-        goal: What the clients are after.
+        sign: What the clients are after: 1 to support the words, -1 to oppose them; 0 for reports
+            that are uniform over the report space.
         num_clients: How many they are.
         rng: Source of their coins.
         tally: ``(question.tally_size,) int64``: what they send is added here.
@@ -42,7 +34,7 @@ class Attack:
     question: Question
     words: WordMatcher
     targets: Values
-    goal: Goal
+    sign: int
     num_clients: int
     rng: np.random.Generator
     tally: Tally
@@ -60,10 +52,8 @@ class Attack:
         They are random, too, where no word has a value in the question.
         """
         choice: Choice = self.question.choice
-        values, goal = choice.wanted(self)
-        if self.goal == "random" or not len(values):
-            return values[:0], 0
-        return values, SIGNS[goal]
+        values, sign = choice.wanted(self)
+        return (values, sign) if self.sign and len(values) else (values[:0], 0)
 
     @property
     def each(self) -> int:
@@ -115,13 +105,13 @@ class Choice(ABC):
         """Return how many contributions a client makes at most."""
         return question.max_items
 
-    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
-        """Return the values that stand for an attack's words, and what to do for them.
+    def wanted(self, attack: Attack) -> tuple[Values, int]:
+        """Return the values that stand for an attack's words, and the sign of what to do for them.
 
         Returns:
             ``(r,) int64``, in any order, perhaps several times; empty where no word has one.
         """
-        return attack.known.of(attack.targets), attack.goal
+        return attack.known.of(attack.targets), attack.sign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +228,8 @@ class PaddedMember(SetChoice):
         values[real] = candidates[(starts + drawn)[real]]
         return values, real.astype(np.int64)
 
-    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
-        return self.held_with(attack), attack.goal
+    def wanted(self, attack: Attack) -> tuple[Values, int]:
+        return self.held_with(attack), attack.sign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,14 +252,14 @@ class SetSize(SetChoice):
     ) -> tuple[Values, Values]:
         return np.minimum(sizes, self.largest_size(names)), np.ones_like(sizes)
 
-    def wanted(self, attack: Attack) -> tuple[Values, Goal]:
+    def wanted(self, attack: Attack) -> tuple[Values, int]:
         """Return the size of a set that has the targets, or of an empty one, to demote them.
 
         The size is of no target: it lets the server choose how far sets are padded.
         """
-        held = 0 if attack.goal == "demote" else len(self.held_with(attack))
+        held = 0 if attack.sign < 0 else len(self.held_with(attack))
         size = min(held, self.largest_size(attack.question.names))
-        return np.array([size], dtype=np.int64), "promote"
+        return np.array([size], dtype=np.int64), 1
 
 
 def draw_words(rows: ClientBlock, rng: np.random.Generator) -> Values:

@@ -35,12 +35,12 @@ class PlainVotes(Reports):
 
         Against a word, and for targets without a candidate, it abstains: nothing takes votes away.
         """
-        if attack.goal == "random":
+        if not attack.sign:
             votes = attack.rng.integers(self.num_values, size=attack.num_clients)
         else:
-            values, goal = attack.question.choice.wanted(attack)
+            values, sign = attack.question.choice.wanted(attack)
             values = np.unique(values)
-            if goal == "demote" or not len(values):
+            if sign < 0 or not len(values):
                 values = np.array([self.nothing])
             votes = in_turn(values, attack.num_clients, 1).ravel()
         np.add.at(attack.tally, votes, 1)
@@ -154,7 +154,7 @@ class PlainWords(Channel):
         A client that is to leave words out by chance leaves none out. Against a word it sends
         nothing: no word takes votes away. At random, it sends B uniform words.
         """
-        if attack.goal == "random":
+        if not attack.sign:
             return self._send_random(attack)
         kept = replace(attack.question, channel=replace(self, inclusion=1.0))
         return super().craft(replace(attack, question=kept))

@@ -12,7 +12,7 @@ from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
 from fedhh.oracles.sampling import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
-from fedhh.questions.choice import SIGNS, Attack
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.noise import Noise
@@ -81,7 +81,7 @@ class PaddedRecords(Channel):
         None for reports at random.
         """
         known, numbers = attack.known, attack.targets
-        numbers = numbers[(known.values[numbers] >= 0) & (attack.goal != "random")]
+        numbers = numbers[(known.values[numbers] >= 0) & (attack.sign != 0)]
         assert known.codes is not None
         return known.values[numbers], self.puzzle.fragments(
             known.codes[numbers], known.values[numbers]
@@ -199,7 +199,7 @@ class Records(PaddedRecords):
         Positions are uniform, as in honest records, so that every part of a target has support.
         """
         keys, parts = self.keys_and_parts(attack)
-        sign = SIGNS[attack.goal] if len(keys) else 0
+        sign = attack.sign if len(keys) else 0
         word_sums, fragment_sums, records = self.split(attack.tally)
         positions = self.puzzle.num_positions
         make = report_maker(self.words, keys, sign, attack.rng)

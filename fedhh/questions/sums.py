@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.questions.channel import Channel
-from fedhh.questions.choice import Attack, Goal
+from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import TrieNames, UploadNames
 from fedhh.questions.noise import SumNoise
@@ -107,7 +107,7 @@ class SecureVotes(NoisyVotes):
             num_clients_with_items=int(np.count_nonzero(sizes)),
         )
 
-    def room(self, goal: Goal, cohort: int) -> int:
+    def room(self, sign: int, cohort: int) -> int:
         """Return what all fake clients together may add to a sum, or take from it.
 
         With noise below T but for a chance of `WRAP_CHANCE`, and votes of at most n clients, a sum
@@ -115,7 +115,7 @@ class SecureVotes(NoisyVotes):
         """
         at_most = self.noise.reach(math.log(WRAP_CHANCE / 2 / max(self.num_candidates, 1)))
         half = self.modulus // 2
-        if goal == "demote":
+        if sign < 0:
             return max(0, half - at_most)
         return max(0, half - 1 - cohort - at_most)
 
@@ -129,19 +129,19 @@ class SecureVotes(NoisyVotes):
         no sum says anything then.
         """
         tally = attack.tally
-        if attack.goal == "random":
+        if not attack.sign:
             if attack.num_clients:
                 # The sum of uniform vectors is uniform. Modulo M, it does not outgrow 64 bits.
                 tally += attack.rng.integers(self.modulus, size=len(tally))
                 tally %= self.modulus
             return attack.sent(holds=False)
-        values, goal = attack.question.choice.wanted(attack)
+        values, sign = attack.question.choice.wanted(attack)
         values = np.unique(values)
         if attack.num_clients:
             fresh = values[tally[values] == 0]
-            room = self.room(goal, attack.question.cohort.size)
-            tally[fresh] += room if goal == "promote" else -room
-        if goal == "promote":
+            room = self.room(sign, attack.question.cohort.size)
+            tally[fresh] += sign * room
+        if sign > 0:
             tally[values] += attack.num_clients
         return attack.sent(holds=len(values) > 0)
 
@@ -175,7 +175,7 @@ class OpenedVotes(NoisyVotes):
 
     def craft(self, attack: Attack) -> Sent:
         """Add votes as honest clients; at random, uniform over what may be sent."""
-        if attack.goal != "random":
+        if attack.sign:
             return super().craft(attack)
         chances = self.chances(attack.question)
         votes = attack.rng.multinomial(attack.count, [*chances, max(0.0, 1 - chances.sum())])

@@ -97,7 +97,7 @@ def test_fake_clients_fill_a_sum_together():
     question = ask.secure_sums(modulus=1 << 12)
     target = candidates(question, ["abc"])[0]
     crafter, rng = crafter_of(question), np.random.default_rng(1)
-    room = question.channel.room("promote", question.cohort.size)
+    room = question.channel.room(1, question.cohort.size)
     tally = np.zeros(question.tally_size, dtype=np.int64)
     for targets, number in (([0], 0), ([0], 7), ([0, 2], 5)):
         crafter.add(targets, number, goal="promote", rng=rng, tally=tally)
