@@ -18,13 +18,11 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.arrays import Floats, Ints
 from fedhh.oracles import OracleSpec
 from fedhh.protocol import Answers, Decision, Heard, RunState
-from fedhh.questions.names import StringNames
-from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Question
-from fedhh.random import Stream, generator
 from fedhh.server.blending import Shares, client_shares, opt_in_shares, with_floor
-from fedhh.server.cohorts import BoundedWords, Delta, Seed
+from fedhh.server.cohorts import Delta
 from fedhh.server.local_discovery import LocalProtocol
+from fedhh.server.trusted_aggregator import Curated
 from fedhh.settings import Count, Items, Share
 from fedhh.validation import SMALLEST_EPSILON, InputError
 from fedhh.words.trie import Codes
@@ -52,7 +50,7 @@ class BlenderState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blender(LocalProtocol, BoundedWords):
+class Blender(LocalProtocol, Curated):
     """Settings of BLENDER, for words.
 
     Some clients have opted in: they trust a curator with plain words, which publishes only what is
@@ -78,8 +76,6 @@ class Blender(LocalProtocol, BoundedWords):
             with it.
         max_words: Most words of the list.
         oracle: Randomizer of the other clients: "grr" (the paper's), or "ss".
-        noise_seed: Seed of the curator's noise, which no question carries; None for the run's. The
-            seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
     name: ClassVar[str] = "blender"
@@ -93,7 +89,6 @@ class Blender(LocalProtocol, BoundedWords):
     head_items: Items = 1
     max_words: Count = 500
     oracle: Literal["grr", "ss"] = "grr"
-    noise_seed: Seed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,8 +114,7 @@ class Blender(LocalProtocol, BoundedWords):
 
     def noise(self, layer: int, size: int, scale: float) -> Floats:
         """Return the curator's noise of a layer, ``(size,) float64``: one fixed draw for a run."""
-        rng = generator(self.noise_seed or 0, Stream.CURATOR, 0, layer)
-        return rng.laplace(scale=scale, size=size)
+        return self.noise_of(layer).laplace(scale=scale, size=size)
 
     @property
     def groups(self) -> tuple[int, int, int]:
@@ -147,7 +141,7 @@ class Blender(LocalProtocol, BoundedWords):
             most_words=self.max_words,
             randomizers=(self._randomizer,),
         )
-        words = self.records().names.num_keys
+        words = self.plain_words().names.num_keys
         return OptInBlend(
             layers=(
                 replace(
@@ -177,7 +171,7 @@ class Blender(LocalProtocol, BoundedWords):
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
         """Return the broadcast to a group; None if the list is empty."""
         if planned.layer == _HEAD:
-            return self.records()
+            return self.plain_words()
         if not len(run.own.head):
             return None
         plain = OracleSpec(name="none", epsilon=math.inf)
@@ -229,12 +223,6 @@ class Blender(LocalProtocol, BoundedWords):
         )
         return Heard(own=own, decision=decision, found=found)
 
-    def records(self) -> Question:
-        """Return the question for plain words."""
-        (seed,) = self.seeds(1)
-        names = StringNames.draw(self.symbols, length=self.length, seed=seed)
-        return self.asking(names, PlainWords(num_keys=names.num_keys))
-
     @property
     def _randomizer(self) -> OracleSpec:
         params = {"subset_size": "optimal"} if self.oracle == "ss" else {}
@@ -244,15 +232,13 @@ class Blender(LocalProtocol, BoundedWords):
         """Return the words whose noisy count exceeds the threshold, most frequent first.
 
         Args:
-            rows: ``(m, length + 1) int64``: a word's symbols, and how many clients send it.
+            rows: ``(m, length + 1) int64``: a word's symbols, and how many clients send it; one for
+                each word, by its key.
 
         Returns:
             ``(c, length) uint16``, at most ``max_words``.
         """
-        words, places = np.unique(rows[:, :-1], axis=0, return_inverse=True)
-        counts = np.zeros(len(words), dtype=np.int64)
-        np.add.at(counts, places.ravel(), rows[:, -1])
-        noisy = counts + self.noise(_HEAD, len(words), self.head_scale)
+        noisy = rows[:, -1] + self.noise(_HEAD, len(rows), self.head_scale)
         order = np.argsort(-noisy, kind="stable")
         kept = order[noisy[order] > self.threshold][: self.max_words]
-        return words[kept].astype(np.uint16)
+        return rows[kept, :-1].astype(np.uint16)

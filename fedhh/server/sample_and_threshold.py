@@ -86,7 +86,7 @@ class SampleAndThreshold(TrustedAggregator):
         return super().resolve(num_clients)
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question:
-        return self.words_question(inclusion=self.counts.rate)
+        return self.plain_words(inclusion=self.counts.rate)
 
     def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
         """Return senders over rate, and which words enough clients sent."""

@@ -95,7 +95,7 @@ class TeeHistogram(TrustedAggregator):
     def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
         """Return noisy counts, and which of them are published."""
         release, counts = self.release, rows[:, -1]
-        noisy, is_published = publish(release, counts, rng=self.noise_of(planned))
+        noisy, is_published = publish(release, counts, rng=self.noise_of(planned.layer))
         return Released(
             estimate=noisy,
             is_published=is_published,

@@ -54,19 +54,43 @@ class Released:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustedAggregator(BoundedWords, Contributing, Central):
+class Curated(BoundedWords):
+    """A discovery in which clients trust somebody with plain words.
+
+    Attributes:
+        noise_seed: Seed of the curator's noise, which no question carries; None for the run's. The
+            seed of the names of words, which clients get, is drawn from it by another stream.
+    """
+
+    noise_seed: Seed = None
+
+    def plain_words(self, *, excluded: Codes | None = None, **channel: Any) -> Question:
+        """Return the question for plain words.
+
+        Args:
+            excluded: Words that clients leave out, see `StringNames`.
+            channel: See `PlainWords`.
+        """
+        (seed,) = self.seeds(1)
+        names = StringNames.draw(self.symbols, length=self.length, seed=seed, excluded=excluded)
+        return self.asking(names, PlainWords(num_keys=names.num_keys, **channel))
+
+    def noise_of(self, layer: int) -> np.random.Generator:
+        """Return the source of the curator's noise in a layer: the same draws for a run."""
+        return generator(self.noise_seed or 0, Stream.CURATOR, 0, layer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustedAggregator(Curated, Contributing, Central):
     """A discovery whose clients send up to B of their words to an aggregator that they trust.
 
     Attributes:
         central_epsilon: Central privacy of a user, for all that it contributes.
         max_items: B, words that a client contributes at most, which bounds what noise has to cover.
-        noise_seed: Seed of the aggregator's noise, which no question carries; None for the run's.
-            The seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
     central_epsilon: Annotated[float, Ge(SMALLEST_EPSILON), Le(_LARGEST_EPSILON)] = 1.0
     max_items: Items = 1
-    noise_seed: Seed = None
 
     @property
     @abstractmethod
@@ -107,28 +131,13 @@ class TrustedAggregator(BoundedWords, Contributing, Central):
 
     def planned_rounds(self, rounds: int = 1) -> tuple[PlannedRound, ...]:
         """Return rounds that ask for plain words."""
-        size = self.words_question().names.num_keys
+        size = self.plain_words().names.num_keys
         return tuple(
             self.planned_round(layer, self.cohort_clients, size) for layer in range(1, rounds + 1)
         )
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
-        return self.words_question()
-
-    def words_question(self, *, excluded: Codes | None = None, **channel: Any) -> Question:
-        """Return the question for plain words.
-
-        Args:
-            excluded: Words that clients leave out, see `StringNames`.
-            channel: See `PlainWords`.
-        """
-        (seed,) = self.seeds(1)
-        names = StringNames.draw(self.symbols, length=self.length, seed=seed, excluded=excluded)
-        return self.asking(names, PlainWords(num_keys=names.num_keys, **channel))
-
-    def noise_of(self, planned: PlannedRound) -> np.random.Generator:
-        """Return the source of the aggregator's noise in a round."""
-        return generator(self.noise_seed or 0, Stream.CURATOR, planned.pass_index, planned.layer)
+        return self.plain_words()
 
     def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the published words, the largest estimates first.

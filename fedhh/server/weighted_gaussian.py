@@ -57,14 +57,14 @@ class WeightedSelection(TrustedAggregator):
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question:
         found = run.found.codes[:, : self.length]
-        return self.words_question(by_size=True, excluded=found if len(found) else None)
+        return self.plain_words(by_size=True, excluded=found if len(found) else None)
 
     def released(self, planned: PlannedRound, rows: Messages, starts: Ints) -> Released:
         """Return noisy sums of weights, and which of them reach the round's threshold."""
         release = self.releases[planned.layer - 1]
         weights = rows[:, -1] / np.sqrt(rows[:, -2])
         sums = np.add.reduceat(weights, starts) if len(starts) else weights
-        noisy = sums + self.noise_of(planned).normal(scale=release.sigma, size=len(sums))
+        noisy = sums + self.noise_of(planned.layer).normal(scale=release.sigma, size=len(sums))
         return Released(
             estimate=noisy,
             is_published=noisy >= release.threshold,

@@ -185,10 +185,10 @@ def test_no_query_lets_who_reads_it_compute_the_noise(name):
     assert question.names.keys.point in told
     assert 77 not in told
     planned = protocol.plan.layers[0]
-    drawn = protocol.noise_of(planned).normal(size=100)
-    assert (protocol.noise_of(planned).normal(size=100) == drawn).all()
+    drawn = protocol.noise_of(planned.layer).normal(size=100)
+    assert (protocol.noise_of(planned.layer).normal(size=100) == drawn).all()
     for value in told:
-        guess = replace(protocol, noise_seed=value).noise_of(planned).normal(size=100)
+        guess = replace(protocol, noise_seed=value).noise_of(planned.layer).normal(size=100)
         assert (guess != drawn).all()
 
 
