@@ -83,12 +83,6 @@ class Evidence:
         votes: Reports that support the word.
         num_reports: Reports of those rounds, n; clients, where each has one vote for a value.
         expected: Sum of n q: the votes of a word that no client holds.
-        support: The largest p of those rounds, not a sum: the probability that a report for the
-            word supports it.
-        estimate: Unbiased estimate of the contributions for the word among those reports.
-        variance: Variance of the estimate for a word that no client holds.
-        excess: What a contribution for the word adds to it, times the clients asked.
-        num_clients: Clients asked.
         score: Sum of `Limits.scores`; 0 without limits.
         planned: Most reports of those rounds, by the plan; 0 without limits.
     """
@@ -96,11 +90,6 @@ class Evidence:
     votes: Floats
     num_reports: Floats
     expected: Floats
-    support: Floats
-    estimate: Floats
-    variance: Floats
-    excess: Floats
-    num_clients: Floats
     score: Floats
     planned: Floats
 
@@ -113,7 +102,6 @@ class Evidence:
         self,
         noise: Noise,
         votes: Ints,
-        num_clients: int,
         *,
         limits: Limits | None = None,
         planned: int = 0,
@@ -123,29 +111,21 @@ class Evidence:
         Args:
             noise: What chance does in the round.
             votes: ``(k,) int64``, for the first k words.
-            num_clients: Clients that answered it.
             limits: Of all rounds that may ask about a word; None where that is one.
             planned: With limits, most reports of the round, by the plan.
         """
-        oracle, reports, clients = noise.oracle, noise.num_reports, num_clients
-        alone, one = np.asarray(oracle.variance(np.array([0.0, 1.0]), max(reports, 1)))
+        oracle, reports = noise.oracle, noise.num_reports
         fresh: dict[str, float | Floats | Ints] = {
             "votes": votes,
             "num_reports": reports,
             "expected": reports * oracle.q,
-            "estimate": oracle.estimate(votes, reports),
-            "variance": alone,
-            "excess": (one - alone) * clients,
-            "num_clients": clients,
             "score": 0.0 if limits is None else limits.scores(oracle, votes, reports, planned),
             "planned": planned,
         }
         sums = {name: getattr(self, name).copy() for name in fresh}
         for name, values in fresh.items():
             sums[name][: len(votes)] += values
-        support = self.support.copy()
-        support[: len(votes)] = np.maximum(support[: len(votes)], oracle.p)
-        return Evidence(**sums, support=support)
+        return Evidence(**sums)
 
     def without_round(self, limits: Limits, planned: int) -> Evidence:
         """Return the evidence after a planned round that does not take place.
@@ -172,19 +152,18 @@ class Evidence:
         found: Found,
         rate: float,
         *,
-        validation: Evidence,
+        support: float,
         anonymity_k: int = 0,
         limits: Limits | None = None,
     ) -> tuple[Found, Bools]:
-        """Return the words to believe, with what a validation round says of them, and which.
-
-        Estimates are the validation round's alone: there a client's B contributions are about
-        words only, so that fewer are left unsaid than where prefixes compete with them.
+        """Return the words to believe, with how sure that is, and which.
 
         Args:
-            found: The words, whose choice did not depend on the evidence.
+            found: The words, whose choice did not depend on the evidence, with the validation
+                round's estimates.
             rate: Of false discoveries among those returned, at most, in expectation.
-            validation: The part of the evidence that the validation round gave.
+            support: The largest p of the rounds that asked: with what probability a report for a
+                word supports it, at most.
             anonymity_k: k: a discovery is false if at most k clients hold the word.
             limits: Of all rounds that may have asked; None where only the validation round did.
         """
@@ -193,7 +172,7 @@ class Evidence:
                 self.votes,
                 self.num_reports,
                 self.expected,
-                support=self.support,
+                support=np.full(len(self.votes), support),
                 holders=anonymity_k,
             )
         else:
@@ -203,9 +182,6 @@ class Evidence:
         chosen = benjamini_hochberg(tested, rate)
         # What is shown as z takes the rounds of the run for fixed; no word returns by it.
         p = p_values(self.votes, self.num_reports, self.expected)
-        clients = np.maximum(validation.num_clients, 1)
-        held = np.clip(validation.estimate, 0, clients)
-        variance = validation.variance + held / clients * validation.excess
         num_chosen = int(chosen.sum())
         reach = interval_quantile(num_chosen, len(p), MISSES) if num_chosen else 0.0
         spread = np.sqrt(np.maximum(self.expected, 1e-300))
@@ -214,10 +190,7 @@ class Evidence:
         z = np.where(p > 0, -scipy.special.ndtri(np.maximum(p, 1e-300)), beyond)
         words = replace(
             found.only(np.flatnonzero(chosen)),
-            estimate=validation.estimate[chosen],
-            variance=variance[chosen],
             z=z[chosen],
-            num_clients=validation.num_clients[chosen].astype(np.int64),
             interval_z=np.full(num_chosen, reach),
         )
         return words, chosen

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedhh.accounting.rounds import PlannedRound
+from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.question import Question
 from fedhh.server.evidence import Evidence
@@ -34,19 +35,15 @@ class Validation:
 
     def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the words that the votes let through."""
-        protocol, noise, clients = self.protocol, answers.noise, answers.aggregate.num_clients
-        votes = answers.votes
-        validation = Evidence.nothing(len(votes)).with_votes(noise, votes, clients)
+        protocol, noise, votes = self.protocol, answers.noise, answers.votes
         earlier = protocol.earlier_evidence(run.own)
         limits = None if earlier is None else protocol.limits
-        evidence = validation
-        if earlier is not None:
-            most = protocol.most_reports(answers.planned)
-            evidence = earlier.with_votes(noise, votes, clients, limits=limits, planned=most)
-        accepted, chosen = evidence.accepted(
-            run.found,
+        before = Evidence.nothing(len(votes)) if earlier is None else earlier
+        most = 0 if earlier is None else protocol.most_reports(answers.planned)
+        accepted, chosen = before.with_votes(noise, votes, limits=limits, planned=most).accepted(
+            self._estimated(run.found, answers),
             protocol.false_discovery_rate,
-            validation=validation,
+            support=noise.oracle.p,
             anonymity_k=protocol.anonymity_k,
             limits=limits,
         )
@@ -67,4 +64,20 @@ class Validation:
             own=run.own,
             decision=replace(decision, threshold_z=z),
             found=accepted,
+        )
+
+    def _estimated(self, found: Found, answers: Answers) -> Found:
+        """Return the words with this round's estimates alone.
+
+        Here a client's B contributions are about words only, so that fewer are left unsaid than
+        where prefixes compete with them.
+        """
+        noise, clients = answers.noise, answers.aggregate.num_clients
+        estimate = noise.estimate(answers.votes)
+        held = np.clip(estimate, 0, max(clients, 1))
+        return replace(
+            found,
+            estimate=estimate,
+            variance=np.asarray(noise.oracle.variance(held, max(noise.num_reports, 1))),
+            num_clients=np.full(len(estimate), clients),
         )

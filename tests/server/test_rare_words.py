@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -76,19 +75,6 @@ def test_with_no_holder_p_values_are_those_of_the_plain_test_bit_for_bit():
     for support in (np.zeros(3_000), rng.random(3_000), np.ones(3_000)):
         ours = p_values_of_rare(votes, n, expected, support=support, holders=0)
         assert np.array_equal(ours, p_values(votes, n, expected))
-
-
-@pytest.mark.parametrize("sizes", [(5, 50), (50, 5)])
-def test_a_holders_one_report_may_be_in_the_round_where_it_counts_most(sizes):
-    evidence = Evidence.nothing(2)
-    oracles = [make_pure_oracle(OracleSpec(name="grr", epsilon=2.0), size) for size in sizes]
-    for oracle, words in zip(oracles, (1, 2), strict=True):
-        noise = Noise(oracle=oracle, num_reports=100)
-        evidence = evidence.with_votes(noise, np.full(words, 30), 100)
-    # Randomized response tells more of five values than of fifty: e^2 / (e^2 + 4).
-    likelier, rarer = math.exp(2) / (math.exp(2) + 4), math.exp(2) / (math.exp(2) + 49)
-    assert evidence.support[0] == pytest.approx(likelier)
-    assert evidence.support[1] == pytest.approx(rarer if sizes[1] == 50 else likelier)
 
 
 def test_from_one_vote_above_the_expectation_on_a_p_value_is_below_one():
@@ -175,7 +161,7 @@ def p_by_plan(found, *, planned, limits, holders):
             else:
                 noise = Noise(oracle=asked[1], num_reports=asked[0])
                 counts = np.array([count])
-                one = one.with_votes(noise, counts, asked[0], limits=limits, planned=most)
+                one = one.with_votes(noise, counts, limits=limits, planned=most)
         evidence.append((one.score[0], one.planned[0]))
     scores, most = np.array(evidence).T
     return p_values_of_rounds(scores, most, limits=limits, holders=holders)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import fedhh
 from fedhh.found import Found
 from fedhh.oracles import SubsetSelection
 from fedhh.questions.noise import Noise
@@ -22,6 +23,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
+from fedhh.words.rows import match_rows
 from tests.thinned import thinned
 from tests.zipf_words import everybody_holds, final_state
 
@@ -52,10 +54,14 @@ class ValidationRound:
         return counts
 
     def with_votes(self, before, counts, rng):
+        """Return the evidence after the round, and the words with the round's own estimates."""
         oracle, n = self.oracle, self.num_reports
         rest = np.r_[np.zeros(self.others, dtype=np.int64), n - counts.sum()]
         tally = oracle.sample_aggregate(np.r_[counts, rest], rng=rng)
-        return before.with_votes(Noise(oracle=oracle, num_reports=n), tally[:NUM_WORDS], n)
+        votes, noise = tally[:NUM_WORDS], Noise(oracle=oracle, num_reports=n)
+        estimate = noise.estimate(votes)
+        words = replace(CANDIDATES, estimate=estimate, variance=noise.variance(estimate))
+        return before.with_votes(noise, votes), words
 
 
 # Five votes by chance, where their distribution is skewed; many, where it is nearly normal; and the
@@ -95,21 +101,21 @@ def validates(rounds, num_held, *, seed=0):
     """Validation round in each of so many runs, with one truth."""
     rng = np.random.default_rng(seed)
     held = [each.held(num_held) for each in rounds]
-    in_all = np.sum(held, axis=0)
+    support = max(each.oracle.p for each in rounds)
     seen = Seen()
     for _ in range(RUNS):
         votes = Evidence.nothing(NUM_WORDS)
         for each, counts in zip(rounds, held, strict=True):
-            votes = each.with_votes(votes, counts, rng)
-        words, chosen = votes.accepted(CANDIDATES, RATE, validation=votes)
+            votes, estimated = each.with_votes(votes, counts, rng)
+        words, chosen = votes.accepted(estimated, RATE, support=support)
         assert np.array_equal(words.codes[:, 0], np.flatnonzero(chosen))
-        beyond = np.abs(words.estimate - in_all[chosen]) / np.sqrt(words.variance)
+        beyond = np.abs(words.estimate - counts[chosen]) / np.sqrt(words.variance)
         at_least_one = max(len(words.codes), 1)
         seen.num_returned.append(len(words.codes))
-        seen.false_share.append((in_all[chosen] == 0).sum() / at_least_one)
+        seen.false_share.append((counts[chosen] == 0).sum() / at_least_one)
         seen.missed_share.append((beyond > words.interval_z).sum() / at_least_one)
         seen.missed_share_of_plain.append((beyond > 1.96).sum() / at_least_one)
-        seen.deviations += (votes.estimate - in_all) / RUNS
+        seen.deviations += (estimated.estimate - counts) / RUNS
     return seen
 
 
@@ -140,10 +146,8 @@ def test_the_false_share_and_the_missed_intervals_are_at_most_as_stated(case, re
         # The control: intervals that ignore the choice miss too often.
         assert exceeds(seen.missed_share_of_plain, evidence_module.MISSES)
     # Over all candidates, returned or not, estimates are unbiased.
-    rounds = CASES[case]
-    variance = sum(
-        each.oracle.variance(each.held(REGIMES[regime]), each.num_reports) for each in rounds
-    )
+    last = CASES[case][-1]
+    variance = last.oracle.variance(last.held(REGIMES[regime]), last.num_reports)
     assert (np.abs(seen.deviations) < 7 * np.sqrt(variance / RUNS)).all()
 
 
@@ -172,23 +176,18 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     oracle = SubsetSelection(epsilon=3.0, domain_size=41, subset_size="optimal")
     tally = np.arange(100, 141)
     noise = Noise(oracle=oracle, num_reports=900)
-    once = Evidence.nothing(5).with_votes(noise, tally[:3], 300)
+    once = Evidence.nothing(5).with_votes(noise, tally[:3])
     assert once.votes.tolist() == [100, 101, 102, 0, 0]
     assert once.num_reports.tolist() == [900, 900, 900, 0, 0]
-    assert once.num_clients.tolist() == [300, 300, 300, 0, 0]
-    np.testing.assert_allclose(once.estimate[:3], oracle.estimate(tally[:3], 900))
     np.testing.assert_allclose(once.expected[:3], 900 * oracle.q)
-    twice = once.with_votes(noise, tally[:4], 300).and_nothing(2)
+    twice = once.with_votes(noise, tally[:4]).and_nothing(2)
     assert twice.votes.tolist() == [200, 202, 204, 103, 0, 0, 0]
-    words = Found(**{name: getattr(CANDIDATES, name)[:7] for name in Found.__dataclass_fields__})
-    # With all votes of one round for it, a word is certain: variance by the oracle's own formula.
-    sure = Evidence.nothing(7).with_votes(noise, np.full(7, 700), 300)
-    found, chosen = sure.accepted(words, RATE, validation=sure)
+    words = CANDIDATES.only(np.arange(7))
+    # With all votes of one round for it, a word is certain.
+    sure = Evidence.nothing(7).with_votes(noise, np.full(7, 700))
+    found, chosen = sure.accepted(words, RATE, support=oracle.p)
     assert chosen.all()
-    clients = np.clip(found.estimate, 0, 300)
-    np.testing.assert_allclose(found.variance, oracle.variance(clients, 900))
     np.testing.assert_allclose(found.interval_z, stats.norm.isf(0.025))
-    assert found.num_clients.tolist() == [300] * 7
     assert np.isfinite(found.z).all()
 
 
@@ -239,6 +238,22 @@ def test_runs_return_words_that_are_held(name):
     assert len(words) >= 3
     assert len(set(words) - held_by_anybody(population)) <= 1
     assert not words_of(TINY_PROTOCOLS[name], NOBODY, seed=0)
+
+
+@pytest.mark.parametrize("name", ["posterior", "ldp-triehh"])
+def test_words_return_with_the_estimates_of_the_validation_round_alone(name):
+    protocol = TINY_PROTOCOLS[name]
+    *_, before, last = fedhh.rounds(protocol, small_population(3_000), seed=2)
+    found, clients = last.state.found, last.aggregate.num_clients
+    chosen = match_rows(found.codes, before.state.found.codes)
+    assert (chosen >= 0).all()
+    noise = last.question.channel.noise_of(last.question, last.aggregate)
+    votes = last.question.votes(last.aggregate)[chosen]
+    np.testing.assert_array_equal(found.estimate, noise.oracle.estimate(votes, noise.num_reports))
+    # A word has at most one contribution of each client.
+    held = np.clip(found.estimate, 0, clients)
+    np.testing.assert_array_equal(found.variance, noise.oracle.variance(held, noise.num_reports))
+    assert found.num_clients.tolist() == [clients] * len(held)
 
 
 MANY = 80

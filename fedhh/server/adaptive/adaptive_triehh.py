@@ -221,7 +221,7 @@ class AdaptiveTrieHH(LocalTrie):
 
     def hear(self, run: RunState, answers: Answers) -> Heard:
         state, question = run.own, answers.question
-        noise, every, clients = answers.noise, answers.votes, answers.aggregate.num_clients
+        noise, every = answers.noise, answers.votes
         votes = every[: question.names.num_extensions + len(state.finished)]
         seen = self._seen(answers, votes)
         size = question.alphabet.size
@@ -241,13 +241,8 @@ class AdaptiveTrieHH(LocalTrie):
         evidence = state.evidence
         if self.asks_again:
             carried = every[len(votes) : len(votes) + len(run.found.codes)]
-            evidence = evidence.with_votes(
-                noise,
-                carried,
-                clients,
-                limits=self.limits,
-                planned=self.most_reports(answers.planned),
-            )
+            most = self.most_reports(answers.planned)
+            evidence = evidence.with_votes(noise, carried, limits=self.limits, planned=most)
         found = self._new_candidates(run, answers, chosen.words)
         evidence = evidence.and_nothing(len(found.codes))
         if not len(chosen.prefixes) and self.limits is not None:
