@@ -89,20 +89,9 @@ class OptPrefixTree(LocalTrie):
         """Return 1: rounds are numbered by themselves, since one may extend by several symbols."""
         return 1
 
-    def domains(self) -> list[tuple[int, int, int]]:
-        """Return, for each round, its fewest and its most values, the dummy included.
-
-        After the first one they extend at least one prefix, and have at most ``eta_max`` prefixes
-        and shorter words to ask about (`EtaTrie.freely_extended`).
-        """
-        trie, finished = self.initial()
-        alphabet = trie.alphabet_size
-        first = trie.width * alphabet + len(finished) + 1
-        later = [
-            (number, alphabet + 1, self.most_kept * alphabet + 1)
-            for number in range(2, self.rounds_per_pass + 1)
-        ]
-        return [(1, first, first), *later]
+    def most_prefixes(self, candidates: int) -> int:
+        """As many as a round may ask about, since `extended` goes on to longer ones."""
+        return self.most_kept
 
     def keep(self, answers: Answers) -> tuple[Ints, int]:
         """Return the candidates that stand out, at most ``eta_max``, and the votes that keep one.

@@ -83,8 +83,9 @@ class Trie(Cohorts):
 
     @property
     def rounds_per_pass(self) -> int:
-        """Layers of a pass that ask clients, at most."""
-        return len(self.domains())
+        """Layers of a pass that ask clients, at most: one for each symbol that is left."""
+        trie, _ = self.initial()
+        return self.depth + 1 - trie.length
 
     @property
     def num_cohorts(self) -> int:
@@ -152,7 +153,7 @@ class Trie(Cohorts):
         alphabet, most = trie.alphabet_size, trie.width * trie.alphabet_size
         first, fixed = self.layer_of(trie), most + len(finished) + 1
         domains = [(first, fixed, fixed)]
-        for layer in range(first + 1, first + self.depth - trie.length + 1):
+        for layer in range(first + 1, first + self.rounds_per_pass):
             # A prefix that ends in the end symbol is not extended.
             live = most // alphabet * (alphabet - 1)
             most = self.most_prefixes(live) * alphabet
