@@ -87,7 +87,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     longest = _longest_word(config, depth)
     content = looked_at(load_content(config.population))
     known_words = load_known(config.population.known, config.population.language)
-    target = remove_known(content.population, known_words)[0]
+    target = remove_known(content.population, known_words)
     notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
     # As a run does: of the words that devices do not know.
     symbols = written_out(config.population.alphabet, target.lexicon.words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -70,14 +71,31 @@ class Table:
         """Refuse what cannot be rows, where anybody may have written them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """What a list of known words took from a population.
+
+    Attributes:
+        known: Name of the list.
+        tokens: Typed words, each as often as it was typed.
+        words: Distinct words.
+    """
+
+    known: str
+    tokens: int
+    words: int
+
+
 class Clients(Population):
     """Clients who follow each other in a table, and some of its words.
 
     Attributes:
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
+        removed: The known words that were left out; None if no list was asked.
     """
 
     drawn_from: int | None = None
+    removed: Removed | None = None
     _first = 0
     _kept: _Mask | None = None
 

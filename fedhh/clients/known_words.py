@@ -6,10 +6,12 @@ A device looks for new words only: it drops known ones before it answers.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from copy import copy
 from pathlib import Path
+from typing import Any
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Removed
+from fedhh.clients.population import Population
 from fedhh.clients.reading.word_list import read_word_list
 from fedhh.validation import shown
 from fedhh.words.known_words import NAMED, KnownWords, is_named, named_list
@@ -53,45 +55,43 @@ def _read_list(path: Path, stamp: tuple[int, int], language: str) -> KnownWords:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownRemoval:
-    """What the removal of known words took away.
-
-    Attributes:
-        known: Name of the list of known words.
-        tokens: Words typed by all clients, each as often as it was typed.
-        words: Distinct words.
-        known_tokens: Typed words that are known.
-        known_words: Distinct words that are known.
-        known_token_share: Share of typed words that are known; 0 if nothing was typed.
-        known_word_share: Share of distinct words that are known; 0 if there are none.
-    """
-
-    known: str
-    tokens: int
-    words: int
-    known_tokens: int
-    known_words: int
-    known_token_share: float = field(init=False)
-    known_word_share: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "known_token_share", self.known_tokens / max(self.tokens, 1))
-        object.__setattr__(self, "known_word_share", self.known_words / max(self.words, 1))
-
-
-def remove_known(population: Clients, known: KnownWords) -> tuple[Clients, KnownRemoval]:
-    """Return the population without known words, and what that took away.
+def remove_known(population: Clients, known: KnownWords) -> Clients:
+    """Return the population without known words; it knows what that took away.
 
     Clients stay, even with nothing left: a device without a new word is asked like any other.
     """
     is_known = known.contains_all(population.lexicon.words)
-    typed = population.word_counts().typed
-    facts = KnownRemoval(
-        known=known.name,
-        tokens=int(typed.sum()),
-        words=len(is_known),
-        known_tokens=int(typed[is_known].sum()),
-        known_words=int(is_known.sum()),
-    )
-    return (population.keep_words(~is_known) if is_known.any() else population), facts
+    left = population.keep_words(~is_known) if is_known.any() else copy(population)
+    typed = population.word_counts().typed[is_known]
+    left.removed = Removed(known=known.name, tokens=int(typed.sum()), words=int((typed > 0).sum()))
+    return left
+
+
+def removal_facts(population: Population, known: str) -> dict[str, Any]:
+    """Return what the removal of known words took away.
+
+    Of a population that was not counted before, it is counted now.
+
+    Args:
+        population: What is left.
+        known: The list of known words, where nothing had to be removed.
+
+    Returns:
+        ``known``, the name of the list; ``tokens``, the words that all clients typed, each as often
+        as it was typed, and ``words``, the distinct ones; ``known_tokens`` and ``known_words``,
+        those that are known; ``known_token_share`` and ``known_word_share``, 0 if there are none.
+    """
+    removed = population.removed if isinstance(population, Clients) else None
+    removed = removed or Removed(known=known, tokens=0, words=0)
+    counts = population.word_counts()
+    tokens = removed.tokens + int(counts.typed.sum())
+    words = removed.words + int((counts.holders > 0).sum())
+    return {
+        "known": removed.known,
+        "tokens": tokens,
+        "words": words,
+        "known_tokens": removed.tokens,
+        "known_words": removed.words,
+        "known_token_share": removed.tokens / max(tokens, 1),
+        "known_word_share": removed.words / max(words, 1),
+    }

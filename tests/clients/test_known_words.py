@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients.clients import Clients
-from fedhh.clients.known_words import KnownWords, load_known, remove_known
+from fedhh.clients.known_words import KnownWords, load_known, removal_facts, remove_known
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 from tests.every import every
@@ -112,19 +112,28 @@ def test_a_directory_of_words_is_refused(tmp_path):
 
 def test_removal_keeps_clients_and_says_what_it_took(population):
     known = KnownWords(name="mine", words=frozenset({"dog"}))
-    target, facts = remove_known(population, known)
+    target = remove_known(population, known)
+    facts = removal_facts(target, "other")
+    assert population.removed is None
     assert target.lexicon.words == ["lol", "dogs'", "im"]
     assert target.num_clients == 3
     assert target.items.offsets.tolist() == [0, 1, 1, 3]
     assert target.word_counts().typed.tolist() == [5, 0, 4]
-    assert (facts.known, facts.tokens, facts.words) == ("mine", 15, 4)
-    assert (facts.known_tokens, facts.known_words) == (6, 1)
-    assert facts.known_token_share == pytest.approx(0.4)
-    assert facts.known_word_share == pytest.approx(0.25)
+    assert facts == {
+        "known": "mine",
+        "tokens": 15,
+        "words": 3,  # Nobody typed "dogs'".
+        "known_tokens": 6,
+        "known_words": 1,
+        "known_token_share": pytest.approx(0.4),
+        "known_word_share": pytest.approx(1 / 3),
+    }
 
 
 def test_removal_of_nothing_keeps_everything(population):
-    target, facts = remove_known(population, load_known("none"))
+    target = remove_known(population, load_known("none"))
     assert target.lexicon.words == population.lexicon.words
-    assert facts.known_tokens == facts.known_words == 0
-    assert facts.known_token_share == facts.known_word_share == 0.0
+    facts = removal_facts(target, "other")
+    assert facts["known"] == "none"
+    assert facts["known_tokens"] == facts["known_words"] == 0
+    assert facts["known_token_share"] == facts["known_word_share"] == 0.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedhh.clients import synthetic
+from fedhh.clients.clients import Removed
 from fedhh.clients.known_words import load_known, remove_known
 from fedhh.clients.named_words import rank_strings
 from fedhh.clients.synthetic import RankDrawer, population_presets, synthetic_population
@@ -78,8 +79,8 @@ def test_seeds_give_different_populations(chat):
 
 
 def test_known_words_find_nothing_to_remove(chat):
-    _, facts = remove_known(chat, load_known("scowl70"))
-    assert facts.known_tokens == 0
+    left = remove_known(chat, load_known("scowl70"))
+    assert left.removed == Removed(known="scowl70", tokens=0, words=0)
 
 
 def test_clients_without_a_word_stay(chat):

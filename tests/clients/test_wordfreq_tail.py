@@ -125,7 +125,7 @@ def test_wrong_models_are_refused_in_one_line(section: dict[str, object], messag
 
 def test_model_changes_make_another_population_and_are_named():
     section = {"source": "chat", "clients": 500, "model": {"copy_exponent": 0.0}}
-    population, _ = build_population(parse_config({"population": section}, "t").population, seed=1)
+    population = build_population(parse_config({"population": section}, "t").population, seed=1)
     plain = synthetic_population("chat", 500, seed=1)
     assert population.name == "chat, copy_exponent 0, 500 clients, seed 1"
     assert population.word_counts().typed.sum() == plain.word_counts().typed.sum()

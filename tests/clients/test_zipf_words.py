@@ -59,7 +59,7 @@ def test_a_virtual_population_holds_the_same_words():
 
 def population(**changes):
     table = {"population": {"source": "zipf", "clients": 500, "known": "none", **changes}}
-    return build_population(parse_config(table, "x").population, seed=0)[0]
+    return build_population(parse_config(table, "x").population, seed=0)
 
 
 def test_a_configuration_can_ask_for_it():

@@ -224,7 +224,7 @@ def attack(
         if drawn is None or key != (config.population, config.seed):
             listener.phase("drawing clients")
             key = (config.population, config.seed)
-            drawn = build_population(config.population, seed=config.seed, read=read)[0]
+            drawn = build_population(config.population, seed=config.seed, read=read)
             require_population(drawn)
         name = ", ".join([label, *map(str, varied.values())])
         listener.begin(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,18 +81,26 @@ def looked_at(content: FileContent) -> FileContent:
 
 
 class KeptFile:
-    """Reads a file for `build_population`, and keeps what of it is no population.
-
-    Attributes:
-        content: What the file holds; None as long as none was read.
-    """
+    """Reads files for `build_population`, and keeps the last one, for samples of its users too."""
 
     def __init__(self) -> None:
-        self.content: FileContent | None = None
+        self._key: PopulationConfig | None = None
+        self._content: FileContent | None = None
+
+    def content(self, config: PopulationConfig) -> FileContent:
+        """Return what a file holds."""
+        key = config.model_copy(update={"clients": None, "known": "none"})
+        if self._content is None or self._key != key:
+            self._content = None  # Two files at a time may be more than fits.
+            self._content, self._key = load_content(config), key
+        return self._content
 
     def read(self, config: PopulationConfig) -> Clients:
-        self.content = load_content(config)
-        return self.content.population
+        return self.content(config).population
+
+    def drop(self) -> None:
+        """Keep nothing."""
+        self._content = None
 
 
 def layout_of(config: PopulationConfig) -> Layout:
@@ -151,7 +159,7 @@ def load_population(
         columns=columns or {}, separator=separator, fold_case=fold_case, language=language
     )
     population = read_file(path, layout).population
-    return without_known(population, known or list_name(language), language)[0]
+    return without_known(population, known or list_name(language), language)
 
 
 def population_from(
@@ -224,12 +232,9 @@ def population_from(
     with closing(Rows(Layout(fold_case=fold_case, language=language))) as rows:
         rows.add_table(table, names, name)
         population = rows.clients(name, "user")
-    return without_known(population, known or list_name(language), language)[0]
+    return without_known(population, known or list_name(language), language)
 
 
-def without_known(
-    population: Clients, known: str, language: str = ENGLISH
-) -> tuple[Clients, Mapping[str, Any]]:
-    """Return the clients with the words that no list knows, and facts about what was removed."""
-    target, facts = remove_known(population, load_known(known, language))
-    return target, asdict(facts)
+def without_known(population: Clients, known: str, language: str = ENGLISH) -> Clients:
+    """Return the clients with the words that no list knows."""
+    return remove_known(population, load_known(known, language))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from fedhh import plugins
 from fedhh.clients import synthetic
 from fedhh.clients.clients import Clients
 from fedhh.clients.drawn import DrawnClients
-from fedhh.clients.known_words import KnownRemoval, load_known
+from fedhh.clients.known_words import load_known
 from fedhh.clients.population import Population
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, population_presets
 from fedhh.clients.wordfreq_tail import SOURCE as WORDFREQ_TAIL
@@ -58,8 +57,8 @@ def build_population(
     *,
     seed: int,
     read: Callable[[PopulationConfig], Clients] | None = None,
-) -> tuple[Population, Mapping[str, Any]]:
-    """Return the clients with their unknown words, and facts about what was removed.
+) -> Population:
+    """Return the clients with their unknown words.
 
     ``read`` stands in for `load_file`; perhaps it has read the file before.
     """
@@ -68,10 +67,11 @@ def build_population(
         assert config.clients is not None
         model = population_model(config)
         if is_virtual(config, seed):
-            return _virtual(model, config, seed)
+            _check_all_new(model, config)
+            return DrawnClients(model, config.clients, seed=seed)
         population = synthetic.synthetic_population(model, config.clients, seed=seed)
         if has_none_of(config.known, model):
-            return population, _AllNew(population, config.known)
+            return population
         return without_known(population, config.known, config.language)
     if (kind := population_class(config.source)) is not None:
         assert config.clients is not None
@@ -251,15 +251,6 @@ def expected_tokens(config: PopulationConfig, seed: int) -> float:
     return float(tokens) * config.clients
 
 
-def _virtual(
-    model: PopulationModel, config: PopulationConfig, seed: int
-) -> tuple[DrawnClients, Mapping[str, Any]]:
-    _check_all_new(model, config)
-    assert config.clients is not None
-    population = DrawnClients(model, config.clients, seed=seed)
-    return population, _AllNew(population, config.known)
-
-
 def _check_all_new(model: PopulationModel, config: PopulationConfig) -> None:
     if not has_none_of(config.known, model):
         raise InputError(
@@ -269,7 +260,7 @@ def _check_all_new(model: PopulationModel, config: PopulationConfig) -> None:
         )
 
 
-def _made(population: Population, config: PopulationConfig) -> tuple[Population, Mapping[str, Any]]:
+def _made(population: Population, config: PopulationConfig) -> Population:
     """Return somebody else's population without known words, which one in memory can lose."""
     if isinstance(population, Clients):
         return without_known(population, config.known, config.language)
@@ -278,35 +269,4 @@ def _made(population: Population, config: PopulationConfig) -> tuple[Population,
             f'population.known = {shown(config.known)}: expected "none", since the clients of '
             f"{config.source} are not held in memory."
         )
-    return population, _AllNew(population, "none")
-
-
-class _AllNew(Mapping[str, Any]):
-    """The facts of a population of which nothing was to be removed.
-
-    They are counted when they are read: before a run, that may take a pass over the clients.
-    """
-
-    def __init__(self, population: Population, known: str) -> None:
-        self._population = population
-        self._known = known
-
-    @cached_property
-    def _all(self) -> dict[str, Any]:
-        population = self._population
-        tokens = int(population.word_counts().typed.sum())
-        held = int((population.word_counts().holders > 0).sum())
-        return asdict(
-            KnownRemoval(
-                known=self._known, tokens=tokens, words=held, known_tokens=0, known_words=0
-            )
-        )
-
-    def __getitem__(self, name: str) -> Any:
-        return self._all[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
+    return population

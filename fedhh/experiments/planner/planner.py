@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from fedhh.clients.population import Population
-from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import CANDIDATES
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import settle, with_protocols
@@ -109,7 +108,7 @@ def plan(
     listener = Several(callbacks)
     listener.phase("drawing clients")
     planning = config.model_copy(update={"seed": config.seed + 1})
-    population = build_population(planning.population, seed=planning.seed, read=KeptFile().read)[0]
+    population = build_population(planning.population, seed=planning.seed)
     require_population(population)
     bases = [each.model_copy(update={"seed": planning.seed}) for each in bases]
     bases = _trusted(bases, goal, population, left_out)

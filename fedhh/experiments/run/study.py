@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedhh.clients.clients import Clients
+from fedhh.clients.known_words import removal_facts
 from fedhh.clients.population import Population
 from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.domain import FROM_DATA, settle_alphabet
 from fedhh.experiments.config.load import devices_of, parse_config
-from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.population import build_population, says_its_size
 from fedhh.experiments.config.protocol import build_protocol
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run import directory as output
@@ -70,7 +71,7 @@ class RunStudy(Study):
     def plan(self) -> list[Part]:
         """Return what the rounds ask and cost; the clients are drawn for it, and asked nothing."""
         file = KeptFile()
-        population = self._drawn(file)[0]
+        population = self._drawn(file)
         rows, facts = [], []
         seed, devices = self.configs[0].seed, devices_of(self.configs[0])
         delta = self.configs[0].privacy.delta
@@ -86,7 +87,7 @@ class RunStudy(Study):
         return [clients, Columns(heads=heads, rows=rows), *known]
 
     def plan_record(self) -> list[dict[str, Any]]:
-        population = self._drawn(KeptFile())[0]
+        population = self._drawn(KeptFile())
         settled = [check_config(each, population)[0] for each in self.configs]
         return [each.model_dump(mode="json", exclude_none=True) for each in settled]
 
@@ -106,7 +107,7 @@ class RunStudy(Study):
             listener.phase("drawing clients")
             started = time.perf_counter()
             file = KeptFile()
-            population, facts = self._drawn(file)
+            population = self._drawn(file)
             drawn = time.perf_counter() - started
             configs = self._at_epsilons(population)
             checked = [check_config(each, population) for each in configs]
@@ -132,12 +133,13 @@ class RunStudy(Study):
         # The run's own result comes last, since it says that all is done; then nothing is resumed.
         for (each, result), directory in reversed(list(zip(runs, self._made, strict=True))):
             self._draw(directory, result)
-            output.write_result(directory, result, each, facts)
+            known = removal_facts(population, each.population.known)
+            output.write_result(directory, result, each, known)
         for (each, _), directory in zip(runs, self._made, strict=True):
             output.drop_log(directory, each)
         return self._made[0]
 
-    def _drawn(self, file: KeptFile) -> tuple[Population, Mapping[str, Any]]:
+    def _drawn(self, file: KeptFile) -> Population:
         config = self.configs[0]
         return build_population(config.population, seed=config.seed, read=file.read)
 
@@ -150,12 +152,13 @@ class RunStudy(Study):
         self, configs: Sequence[Config], population: Population, file: KeptFile
     ) -> Sequence[Part]:
         """Return what is known before a run on a file; nothing without a file."""
-        if file.content is None or not isinstance(population, Clients):
+        source = self.configs[0].population
+        if says_its_size(source) or not isinstance(population, Clients):
             return ()
         if not population.is_held:
             # Nothing is looked up of clients that may be more than memory holds.
             return ()
-        return preflight_of_configs(configs, population, file.content).parts
+        return preflight_of_configs(configs, population, file.content(source)).parts
 
     def _make(self, number: int, config: Config) -> Path:
         """Make the directory of a run from its settled configuration: 0, or of a baseline."""

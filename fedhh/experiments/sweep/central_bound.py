@@ -102,4 +102,4 @@ def _clients_of(description: dict[str, Any], row: dict[Any, Any]) -> Population 
         and config.clients is not None
         and expected_tokens(config, seed) > MOST_CONTRIBUTIONS
     )
-    return None if too_many else build_population(config, seed=seed)[0]
+    return None if too_many else build_population(config, seed=seed)

@@ -148,7 +148,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
         return None
     first = plan.to_run[0].config
     try:
-        content = store.content(first.population)
+        content = store.file.content(first.population)
         population = store.get(first).population
         if not isinstance(population, Clients) or not population.is_held:
             return None

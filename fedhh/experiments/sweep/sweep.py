@@ -11,9 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from fedhh import plugins
-from fedhh.clients.clients import Clients
-from fedhh.clients.reading.sources import FileContent
-from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.client_file import KeptFile
 from fedhh.experiments.config.population import (
     build_population,
     expected_tokens,
@@ -52,14 +50,14 @@ _log = logging.getLogger(__name__)
 class PopulationStore:
     """Draws or reads a population once for all cells in a row that share it.
 
-    A file is read once for all samples of its users.
+    Attributes:
+        file: Read once for all samples of its users.
     """
 
     def __init__(self) -> None:
         self._key: tuple[PopulationConfig, int] | None = None
         self._drawn: Drawn | None = None
-        self._file_key: PopulationConfig | None = None
-        self._file: FileContent | None = None
+        self.file = KeptFile()
 
     def get(self, config: Config) -> Drawn:
         """Return the population of a configuration; the last one is kept."""
@@ -67,28 +65,17 @@ class PopulationStore:
         if self._drawn is None or self._key != key:
             self._drawn = None  # Two populations at a time may be more than fits.
             self._drawn = draw(
-                lambda: build_population(config.population, seed=config.seed, read=self.file)[0]
+                lambda: build_population(config.population, seed=config.seed, read=self.file.read)
             )
             self._key = key
             if config.population.clients is None:
-                self._file = None
+                self.file.drop()
         return self._drawn
-
-    def file(self, config: PopulationConfig) -> Clients:
-        return self.content(config).population
-
-    def content(self, config: PopulationConfig) -> FileContent:
-        """Return what a file holds; the last one is kept for samples of it."""
-        key = config.model_copy(update={"clients": None, "known": "none"})
-        if self._file is None or self._file_key != key:
-            self._file = None
-            self._file, self._file_key = load_content(config), key
-        return self._file
 
     def num_clients(self, config: Config) -> int:
         """Return the number of clients of a configuration whose clients are in a file."""
         asked = config.population.clients
-        drawn = draw(lambda: self.file(config.population))
+        drawn = draw(lambda: self.file.read(config.population))
         if drawn.population is None:
             raise InputError(drawn.error)
         if asked is None:
@@ -277,7 +264,7 @@ def _drawn_apart(config: Config) -> Call | None:
 
 def draw_synthetic(population: PopulationConfig, seed: int) -> Drawn:
     """Return a synthetic population, drawn, or the reason why it is not."""
-    return draw(lambda: build_population(population, seed=seed)[0])
+    return draw(lambda: build_population(population, seed=seed))
 
 
 def _executed(config: Config, execution: ExecutionConfig) -> Config:
@@ -309,4 +296,4 @@ def _fits_with_others(cells: Sequence[Cell], store: PopulationStore) -> bool:
 
 def _file_fits(population: PopulationConfig, store: PopulationStore) -> bool:
     """Return whether all of a file would fit; one that cannot be read fits nowhere."""
-    return fits_with_others(draw(lambda: store.file(population)).population)
+    return fits_with_others(draw(lambda: store.file.read(population)).population)

@@ -222,7 +222,7 @@ def rules_of_source(
     else:
         file = path if preset is None else None
         config = load_config(preset=preset, file=file, settings=settings)
-        population, _ = build_population(config.population, seed=config.seed)
+        population = build_population(config.population, seed=config.seed)
         protocol = check_config(config, population)[1]
     rules = rules_of_run(protocol.plan, every=every, name=config.protocol.name)
     return rules, f"{protocol.title} every {every} days"

@@ -175,7 +175,7 @@ def _domain(config: DomainConfig, seed: int) -> tuple[Floats, list[str] | None]:
     if config.values is not None:
         return _zipf(config.values, config.exponent), None
     if config.population is not None:
-        population, _ = build_population(config.population, seed=seed)
+        population = build_population(config.population, seed=seed)
         words = list(population.lexicon.words)
         weights = population.word_counts().typed.astype(np.float64)
     else:

@@ -193,7 +193,7 @@ def test_a_configuration_says_how_its_file_is_laid_out(tmp_path):
     config = load_config(data=path, settings=settings)
     again = parse_config(parse_toml(config.to_toml(), "again"), "again")
     assert again == config
-    population, _ = build_population(again.population, seed=0)
+    population = build_population(again.population, seed=0)
     assert words_of(population) == {"brb": 1, "lol": 2}
     other = change_config(config, ["population.separator=;"], "test")
     assert other.result_key != config.result_key

@@ -84,12 +84,12 @@ def test_clients_of_an_address_are_those_of_its_copy(server, parts, tmp_path, ca
     single = f"s3://words/parts/0.parquet?{options}"
     config = load_config(data=single)
     assert config.population.source == single
-    first, _ = build_population(config.population, seed=0)
+    first = build_population(config.population, seed=0)
     assert first.num_clients <= 200
     prepare_files([parts], tmp_path / "out", Layout(), salt="s", memory=None)
     pa.fs.copy_files(str(tmp_path / "out"), "words/out", destination_filesystem=system)
     address = f"s3://words/out?{options}"
-    population, _ = build_population(load_config(data=address).population, seed=0)
+    population = build_population(load_config(data=address).population, seed=0)
     assert not population.is_held
     assert np.array_equal(population.word_counts().typed, read.word_counts().typed)
     # Who gets it has an own copy.

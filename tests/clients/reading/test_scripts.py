@@ -83,5 +83,5 @@ def test_a_run_finds_words_of_any_script(tmp_path):
                 "privacy.local_epsilon=12",
             ],
         )
-        result = run_config(config, build_population(config.population, seed=0)[0])[1]
+        result = run_config(config, build_population(config.population, seed=0))[1]
         assert wanted <= set(result.discoveries["word"])

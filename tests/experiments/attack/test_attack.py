@@ -168,7 +168,7 @@ def test_a_trie_gives_way_to_as_many_fake_clients_as_its_layers_cuts_say():
     settings = (*SMALL, "privacy.local_epsilon=6")
     measured = attack("small", settings=settings, runs=3).each[0]
     config = load_config(preset="small", settings=list(settings))
-    population = build_population(config.population, seed=config.seed)[0]
+    population = build_population(config.population, seed=config.seed)
     config, honest = run_config(config, population)
     spec = OracleSpec(name="ss", epsilon=6.0, params={"subset_size": config.protocol.subset_size})
     cuts = [

@@ -40,7 +40,7 @@ def reread(config: Config) -> Config:
 
 def run(data: Path, *settings: str) -> tuple[Config, RunResult]:
     config = load_config(data=data, settings=settings)
-    return run_config(config, build_population(config.population, seed=0)[0])
+    return run_config(config, build_population(config.population, seed=0))
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_an_alphabet_spells_the_clients_words_and_is_said_to_be_theirs(words, tm
 def test_an_alphabet_from_the_data_is_settled_with_the_clients_and_said_not_to_be_private(words):
     config = load_config(data=words, settings=[*SMALL, "population.alphabet=from-data"])
     build_protocol(config)  # What can be checked without clients is.
-    population, _ = build_population(config.population, seed=0)
+    population = build_population(config.population, seed=0)
     settled, result = run_config(config, population)
     assert settled.population.alphabet == "аджё"
     assert settled.population.alphabet_source == "from-data"
@@ -159,12 +159,12 @@ def test_a_public_alphabet_does_not_depend_on_the_clients(words):
     )
     other = Clients(
         name="other",
-        lexicon=build_population(config.population, seed=0)[0].lexicon,
+        lexicon=build_population(config.population, seed=0).lexicon,
         offsets=np.zeros(1001, dtype=np.int64),
         word_ids=np.zeros(0, dtype=np.int32),
         counts=np.zeros(0, dtype=np.int32),
     )
-    population, _ = build_population(config.population, seed=0)
+    population = build_population(config.population, seed=0)
     mine, others = (settle_alphabet(config, each).population for each in (population, other))
     assert mine == others
     assert "д" not in mine.alphabet
@@ -219,7 +219,7 @@ def test_a_runs_own_file_holds_the_words_of_the_list(listed):
 def test_the_clients_own_words_are_candidates_only_where_that_is_said(clients):
     given = [*CLOSED, "protocol.keep=2"]
     config = load_config(data=clients, settings=[*given, "population.candidates=from-data"])
-    population, _ = build_population(config.population, seed=0)
+    population = build_population(config.population, seed=0)
     settled, protocol = check_config(config, population)
     assert protocol.candidates.words == ("brb", "idk", "lol")
     assert settled.population.candidates == "from-data"

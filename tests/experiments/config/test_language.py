@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fedhh.clients.known_words import removal_facts
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import (
     build_population,
@@ -38,12 +39,11 @@ def test_what_is_said_of_a_language_stays():
 @pytest.mark.slow("::test_a_users_file_of_a_language_is_what_its_clients_know")
 def test_clients_type_new_words_of_the_language():
     config = parsed(language="hi")
-    population, facts = build_population(config.population, seed=0)
-    assert facts["known"] == "hi"
+    population = build_population(config.population, seed=0)
     assert not named_list("hi").contains_all(population.lexicon.words).any()
     devanagari = [all("ऀ" <= each <= "ॿ" for each in word) for word in population.lexicon.words]
     assert np.average(devanagari, weights=population.word_counts().typed) > 0.6
-    english, _ = build_population(parsed().population, seed=0)
+    english = build_population(parsed().population, seed=0)
     assert english.word_counts().typed.sum() == population.word_counts().typed.sum()
 
 
@@ -69,8 +69,8 @@ def test_a_users_file_of_a_language_is_what_its_clients_know(tmp_path):
     file = tmp_path / "romanian.txt"
     file.write_text("\n".join(wordfreq.top_n_list("ro", 5_000)))
     config = parsed(language="ro", known=str(file))
-    population, facts = build_population(config.population, seed=0)
-    assert facts["known"] == str(file)
+    population = build_population(config.population, seed=0)
+    assert removal_facts(population, config.population.known)["known"] == str(file)
     protocol = build_protocol(config)
     assert protocol._public_list is protocol.known_words
     assert protocol.known_words.name == "romanian.txt"

@@ -10,6 +10,7 @@ import pytest
 import fedhh
 from fedhh.clients.clients import Clients
 from fedhh.clients.drawn import DrawnClients
+from fedhh.clients.known_words import removal_facts
 from fedhh.experiments.config import population
 from fedhh.experiments.config.client_file import load_file
 from fedhh.experiments.config.population import build_population
@@ -35,7 +36,7 @@ def build(**changes):
 def test_a_virtual_population_gives_the_result_of_the_stored_one():
     protocol = LdpTrieHH(clients_per_layer=800, depth=3, passes=1, eta_max=300, local_epsilon=10.0)
     stored, virtual = (
-        simulate(protocol, build(virtual=virtual)[0], seed=1) for virtual in (False, True)
+        simulate(protocol, build(virtual=virtual), seed=1) for virtual in (False, True)
     )
     pd.testing.assert_frame_equal(stored.discoveries, virtual.discoveries)
     pd.testing.assert_frame_equal(
@@ -60,12 +61,13 @@ def test_a_virtual_population_gives_the_result_of_the_stored_one():
 
 def test_few_clients_are_virtual_where_few_tokens_are_stored(monkeypatch):
     few = {"source": "chat", "clients": 50}
-    stored, facts = build(**few)
+    stored = build(**few)
     assert isinstance(stored, Clients)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 10)
-    virtual, same = build(**few)
+    virtual = build(**few)
     assert isinstance(virtual, DrawnClients)
-    assert isinstance(build(**few, virtual=False)[0], Clients)
+    assert isinstance(build(**few, virtual=False), Clients)
+    facts, same = (removal_facts(each, "scowl70") for each in (stored, virtual))
     for name in ("tokens", "known_tokens", "known_token_share"):
         assert facts[name] == same[name]
     assert set(facts) == set(same)
@@ -73,16 +75,18 @@ def test_few_clients_are_virtual_where_few_tokens_are_stored(monkeypatch):
 
 @pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")
 def test_large_synthetic_populations_are_virtual_and_small_ones_are_stored(monkeypatch):
-    assert isinstance(build()[0], Clients)
+    assert isinstance(build(), Clients)
     monkeypatch.setattr("fedhh.experiments.config.population.STORED_TOKENS", 500_000)
-    assert isinstance(build()[0], DrawnClients)
-    assert isinstance(build(source="chat")[0], Clients)
-    assert isinstance(build(virtual=False)[0], Clients)
+    assert isinstance(build(), DrawnClients)
+    assert isinstance(build(source="chat"), Clients)
+    assert isinstance(build(virtual=False), Clients)
 
 
 @pytest.mark.slow("::test_few_clients_are_virtual_where_few_tokens_are_stored")
 def test_facts_about_known_words_agree():
-    stored, virtual = (build(virtual=virtual)[1] for virtual in (False, True))
+    stored, virtual = (
+        removal_facts(build(virtual=virtual), "scowl70") for virtual in (False, True)
+    )
     assert stored["tokens"] == virtual["tokens"] > 0
     assert stored["known_tokens"] == virtual["known_tokens"] == 0
     assert stored["known_token_share"] == virtual["known_token_share"] == 0.0
@@ -104,7 +108,7 @@ def test_a_file_cannot_be_virtual(tmp_path):
 @pytest.mark.parametrize("source", thinned(["zipf", "wordfreq-tail", "chat"], keep=2))
 def test_python_makes_every_synthetic_population_that_a_configuration_can_name(source: str):
     population = fedhh.synthetic_population(source, 400, seed=4)
-    same, _ = build(source=source, clients=400, known="none", virtual=False)
+    same = build(source=source, clients=400, known="none", virtual=False)
     assert population.name == same.name
     assert population.lexicon.words == same.lexicon.words
     np.testing.assert_array_equal(population.items.offsets, same.items.offsets)
@@ -136,18 +140,21 @@ def test_clients_of_a_file_are_a_sample_by_the_seed_without_known_words(tmp_path
         config = PopulationConfig(source=source, clients=clients, known=str(tmp_path / "known.txt"))
         return build_population(config, seed=seed)
 
-    one, facts = sample(20, 1)
+    one = sample(20, 1)
     assert one.num_clients == 20
     assert one.drawn_from == 50
     assert one.name == "p.csv, a random 20 of 50 users"
     assert len(held(one)) == 20
+    facts = removal_facts(one, "none")
+    assert facts["known"] == "known.txt"
     assert facts["tokens"] == one.word_counts().typed.sum() + facts["known_tokens"]
     # A user keeps its own words and counts.
     assert [int(word[1:]) + 1 for word in one.lexicon.words] == one.word_counts().typed.tolist()
-    assert held(sample(20, 1)[0]) == held(one)
-    assert held(sample(20, 2)[0]) != held(one)
-    assert set(held(sample(10, 1)[0])) < set(held(one))
-    everybody, whole = sample(50, 1)[0], sample(None, 1)[0]
+    assert held(sample(20, 1)) == held(one)
+    assert held(sample(20, 2)) != held(one)
+    assert set(held(sample(10, 1))) < set(held(one))
+    everybody, whole = sample(50, 1), sample(None, 1)
+    assert removal_facts(whole, "none")["known_tokens"] == 2
     assert held(everybody) == held(whole)
     assert everybody.name == whole.name == "p.csv"
     assert everybody.drawn_from is whole.drawn_from is None
@@ -161,7 +168,7 @@ def test_every_user_is_drawn_equally_often(tmp_path):
     drawn: Counter[tuple[str, ...]] = Counter()
     seeds = 400
     for seed in range(seeds):
-        words = held(build_population(config, seed=seed, read=lambda _: everybody)[0])
+        words = held(build_population(config, seed=seed, read=lambda _: everybody))
         drawn[tuple(word for word in words if word != "shared")] += 1
     # Who follow each other from each user on are a sample, and each user is in three of them.
     assert Counter(word for sample in drawn for word in sample) == {f"w{i}": 3 for i in range(10)}
@@ -170,13 +177,12 @@ def test_every_user_is_drawn_equally_often(tmp_path):
     assert ((counts - seeds / 10) ** 2).sum() / (seeds / 10) < 60.7  # 1e-9 of chi-square with 9
 
 
-def test_facts_about_clients_drawn_when_asked_wait_until_they_are_read():
+def test_clients_drawn_when_asked_are_counted_for_the_facts_about_known_words():
     config = PopulationConfig(source="chat", clients=1_000, virtual=True)
-    population, facts = build_population(config, seed=0)
-    heard = []
+    population = build_population(config, seed=0)
+    facts = removal_facts(population, config.known)
+    assert (facts["known"], facts["known_tokens"]) == ("scowl70", 0)
     assert facts["tokens"] > facts["words"] > 0
-    population.word_counts(lambda done, of: heard.append(done))
-    assert not heard
 
 
 def test_a_dataframe_gives_the_population_of_its_file(tmp_path):

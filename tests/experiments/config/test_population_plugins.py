@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fedhh.clients.known_words import removal_facts
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population, population_class
 from fedhh.experiments.config.schema import PopulationConfig
@@ -56,16 +57,16 @@ def config(tmp_path, monkeypatch):
 
 
 def test_a_class_next_to_the_config_is_the_population(config):
-    population, facts = build_population(config.population, seed=config.seed)
-    assert facts["tokens"] == 3_000 * 3
+    population = build_population(config.population, seed=config.seed)
+    assert removal_facts(population, "none")["tokens"] == 3_000 * 3
     assert population.name == "same"
     assert population.num_clients == 3_000
 
 
 @pytest.mark.slow("::test_a_class_next_to_the_config_is_the_population")
 def test_a_class_next_to_the_config_gives_the_clients(config):
-    population, facts = build_population(config.population, seed=config.seed)
-    assert facts["tokens"] == 3_000 * 3
+    population = build_population(config.population, seed=config.seed)
+    assert removal_facts(population, "none")["tokens"] == 3_000 * 3
     _, result = run_config(config, population)
     assert set(result.discoveries["word"].head(2)) == {"aa", "zz"}
     assert result.population["name"] == "same"

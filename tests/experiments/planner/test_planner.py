@@ -168,7 +168,7 @@ def test_a_written_plan_runs_and_gives_what_was_predicted(made, tmp_path):
         # The run's seed is that of no planning run, and draws clients of its own.
         assert config.seed == 0
         assert each.trial.config.seed == 1
-        population = build_population(config.population, seed=config.seed)[0]
+        population = build_population(config.population, seed=config.seed)
         result = run_config(config, population)[1]
         assert each.coverage.low <= result.metrics.coverage <= each.coverage.high
         assert each.coverage.high - each.coverage.low < 0.12

@@ -65,7 +65,7 @@ def results(tmp_path_factory):
 def clients(size: int) -> Population:
     return build_population(
         parse_config({"population": {"source": "chat", "clients": size}}, "test").population, seed=0
-    )[0]
+    )
 
 
 @pytest.mark.slow(

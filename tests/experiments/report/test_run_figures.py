@@ -31,7 +31,7 @@ SMALL = ["population.clients=1000", "execution.workers=0"]
 def run_of(*settings: str) -> tuple[Config, RunResult]:
     """A small run, settled; tests only read it."""
     config = load_config(preset="small", settings=[*SMALL, *settings])
-    population, _ = build_population(config.population, seed=config.seed)
+    population = build_population(config.population, seed=config.seed)
     return run_config(config, population)
 
 

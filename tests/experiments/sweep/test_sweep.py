@@ -69,7 +69,7 @@ def test_a_cells_row_is_what_a_run_of_its_config_gives(finished: Path):
         {**TABLE, "seed": 6, "privacy": {"local_epsilon": 8}, "protocol": {
             **TABLE["protocol"], "sampler": "random"}}, "test",
     )  # fmt: skip
-    population, _ = build_population(config.population, seed=6)
+    population = build_population(config.population, seed=6)
     _, result = run_config(config, population)
     assert row["cell"] == config.result_key
     for name in ("coverage", "precision", "recall", "f1", "found_top_10"):
