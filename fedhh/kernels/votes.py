@@ -46,13 +46,9 @@ def add_subset_votes(
     room = aligned_empty(_BUFFER // 2 + LANES, np.uint64)
     words, coins = room[: _BUFFER // 2], room[_BUFFER // 2 :]
     random = (words, words.view(np.uint32), coins)
-    if subset_size == 1:
-        _add_single(values, miss, out, states, random)
-    else:
-        # A spare value for what must not count.
-        width = np.uint32 if len(out) > _LARGE else np.uint64
-        table = np.zeros(len(out) + 1, dtype=width)
-        _add_stamped(values, subset_size, miss, table, out, states, random)
+    # A spare value for what must not count.
+    table = np.zeros(len(out) + 1, dtype=np.uint32 if len(out) > _LARGE else np.uint64)
+    _add_stamped(values, subset_size, miss, table, out, states, random)
 
 
 @compiled
@@ -116,35 +112,6 @@ def _move_counts(table: _Table, out: Ints) -> None:
         out[value] += np.int64(table[value] & _COUNT)
         table[value] = 0
     table[len(out)] = 0
-
-
-@compiled
-def _add_single(
-    values: Ints,
-    miss: np.uint64,
-    out: Ints,
-    states: _Words,
-    random: tuple[_Words, _Halves, _Words],
-) -> None:
-    """Add reports of one member, the same ones that `_add_stamped` draws: nothing can repeat."""
-    words, draws, coins = random
-    spare = np.uint64(len(out))
-    next_draw, next_coin = len(draws), len(coins)
-    for value in values:
-        own = np.uint64(value)
-        draw = own
-        while (draw == own) | (draw == spare):
-            if next_draw == len(draws):
-                fill_words(states, words)
-                bound_in_place(words, spare)
-                next_draw = 0
-            draw = np.uint64(draws[next_draw])
-            next_draw += 1
-        if next_coin == len(coins):
-            fill_words(states, coins)
-            next_coin = 0
-        out[own if coins[next_coin] >= miss else draw] += 1
-        next_coin += 1
 
 
 @compiled
