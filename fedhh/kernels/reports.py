@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.prng import advance, next_below, next_float, next_uint64
-from fedhh.kernels.variates import draw_binomial
+from fedhh.kernels.prng import advance, next_below, next_uint64
 from fedhh.random import GOLDEN
 
 _Words = npt.NDArray[np.uint64]
 _Table = npt.NDArray[np.signedinteger[Any]]
 
 _BLOCK = 512
-_MOST_COINS = 16
-_NEGLIGIBLE = 1e-25
-"""Chance, relative to the likeliest, below which 64 bits cannot tell a count from none."""
 
 WORD_BITS = 64
 
@@ -177,64 +171,3 @@ def add_vectors(reports: Ints, table: _Table) -> None:
 def _add_bits(word: np.uint64, line: npt.NDArray[np.signedinteger[Any]]) -> None:
     for bit in range(min(WORD_BITS, len(line))):
         line[bit] += np.int64((word >> np.uint64(bit)) & _1)
-
-
-def flip_thresholds(num_reports: int, flip: float, room: int) -> tuple[int, _Words]:
-    """Return which number of flips of so many is the least likely one, and what words say it.
-
-    A random word says the first number, counted from there, whose threshold it does not exceed:
-    Bin(n, ``flip``), without what is 10**25 times less likely than the likeliest. No thresholds,
-    where the others are more than ``room`` apart.
-    """
-    n, spread = num_reports, math.sqrt(num_reports * flip * (1 - flip))
-    mode, reach = min(int((n + 1) * flip), n), int(13 * spread) + 40
-    numbers = np.arange(max(0, mode - reach), min(n, mode + reach) + 1)
-    logs = numbers * math.log(flip / (1 - flip)) - gammaln(numbers + 1) - gammaln(n - numbers + 1)
-    chances = np.exp(logs - logs.max())
-    (likely,) = np.nonzero(chances >= _NEGLIGIBLE)
-    if likely[-1] - likely[0] > room:
-        return 0, np.empty(0, dtype=np.uint64)
-    shares = chances[likely].cumsum() / chances[likely].sum()
-    # The largest float below 1, since 2**64 is no word; the last threshold is all words'.
-    thresholds = (np.minimum(shares, 1 - 2.0**-53) * 2.0**64).astype(np.uint64)
-    thresholds[-1] = _ALL
-    return int(numbers[likely[0]]), thresholds
-
-
-@compiled
-def add_noise(
-    counts: Ints,
-    num_reports: int,
-    flip: float,
-    first: int,
-    thresholds: _Words,
-    out: Ints,
-    state: _Words,
-) -> None:
-    """Fill in the ones of a sketch's row whose reports are indicators with flipped entries.
-
-    All n entries of a cell are flipped with the same probability, those of the h reports whose own
-    cell it is, too. So of T ~ Binomial(n, flip) flips X are of these, a hypergeometric number, and
-    T - X + h - X entries are ones. In most cells h is small, and X needs a few coins.
-
-    Args:
-        counts: ``(m,) int64``: reports whose own cell it is.
-        num_reports: n, of the row.
-        flip: Probability of a flip, in (0, 1).
-        first: Of `flip_thresholds` of these.
-        thresholds: Likewise.
-        out: ``(m,) int64``, overwritten.
-    """
-    kept = 1.0 - flip
-    for cell in range(len(counts)):
-        own = counts[cell]
-        if len(thresholds) == 0 or own > _MOST_COINS:
-            ones = own - draw_binomial(own, flip, kept, state)
-            out[cell] = ones + draw_binomial(num_reports - own, flip, kept, state)
-            continue
-        flips = first + np.searchsorted(thresholds, next_uint64(state))
-        flipped_own = 0
-        for i in range(own):
-            if next_float(state) * (num_reports - i) < flips - flipped_own:
-                flipped_own += 1
-        out[cell] = flips + own - 2 * flipped_own

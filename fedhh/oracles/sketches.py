@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from fedhh.kernels.reports import add_noise, add_vectors, flip_thresholds, noisy_vectors
+from fedhh.kernels.reports import add_vectors, noisy_vectors
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Reports, Values
 from fedhh.oracles.bits import SymmetricUnaryEncoding
@@ -106,16 +106,6 @@ class CountMeanSketch(CellCounts):
 
     def add_to_table(self, reports: Reports, table: Table) -> None:
         add_vectors(reports, table)
-
-    def _noisy(self, held: Sketch, rng: np.random.Generator) -> Sketch:
-        # Entries are flipped independently: a cell that is the own one of c of its row's n reports
-        # has Bin(c, p) + Bin(n - c, 1 - p) ones, whatever the other cells have.
-        table, state, flip = np.empty_like(held), kernel_state(rng), self.inner.q
-        for own, ones in zip(held, table, strict=True):
-            num_reports = int(own.sum())
-            thresholds = flip_thresholds(num_reports, flip, self.num_cells)
-            add_noise(own, num_reports, flip, *thresholds, ones, state)
-        return table
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         # Every row has room for all of the values.

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedhh.kernels.reports import add_noise, flip_thresholds
 from fedhh.kernels.subset_tally import left_size
 from fedhh.oracles import (
     CountMeanSketch,
@@ -215,7 +214,6 @@ def test_what_is_less_work_is_a_matter_of_sizes():
     assert not sampled(OptimizedLocalHashing(epsilon=4.0, domain_size=9), 10**9)
 
 
-@pytest.mark.parametrize("by_cells", [False, True])
 @pytest.mark.parametrize(
     ("reports", "hits", "flip"),
     [
@@ -227,13 +225,9 @@ def test_what_is_less_work_is_a_matter_of_sizes():
         (10**6, 10**5, 0.4),
     ],
 )
-def test_ones_of_a_cell_have_their_distribution(reports, hits, flip, by_cells):
+def test_ones_of_a_cell_have_their_distribution(reports, hits, flip):
     held, rng = np.full(40_000, hits), np.random.default_rng(0)
-    if by_cells:
-        ones, thresholds = np.empty_like(held), flip_thresholds(reports, flip, 100)
-        add_noise(held, reports, flip, *thresholds, ones, kernel_state(rng))
-    else:
-        ones = sum_of_bits(held, reports, one=1 - flip, zero=flip, rng=rng)
+    ones = sum_of_bits(held, reports, one=1 - flip, zero=flip, rng=rng)
     own = np.arange(hits + 1)
     others = np.arange(reports - hits + 1)
     if reports <= 500:
