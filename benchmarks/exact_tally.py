@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measuring import Rows, benchmark, medians
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles import CountMeanSketch, SubsetSelection
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.families import SampledAggregates
 from fedhh.simulation.fidelity import is_less_work
 
 REPORTS, REPORTS_PER_CALL, VOTES = 60_000_000, 500_000, 4_000_000

@@ -70,7 +70,7 @@ class FrequencyOracle(Settings, ABC):
     A subclass states what is abstract. How its reports add up stands in `_add_reports` and, for
     speed, `_add_values`; how a sum answers, in `_support` and `_support_of_reports`. `aggregate`
     and `support` call these with checked arguments. Oracles whose aggregate can be drawn without
-    reports are `fedhh.oracles.sampling.SampledAggregates`.
+    reports are `fedhh.oracles.families.SampledAggregates`.
 
     Attributes:
         epsilon: Local privacy of one report: for any two values, any report's probabilities

@@ -13,8 +13,7 @@ from annotated_types import Ge
 from fedhh.arrays import Floats
 from fedhh.oracles.attack import bits_with, random_subsets, subsets_with
 from fedhh.oracles.base import PureOracle, Reports, Tally, Values, require_countable
-from fedhh.oracles.families import CellOracle, Moments, ScoredOracle
-from fedhh.oracles.sampling import SampledAggregates, sum_of_bits
+from fedhh.oracles.families import CellOracle, Moments, SampledAggregates, ScoredOracle, sum_of_bits
 
 
 @dataclass(frozen=True, kw_only=True)

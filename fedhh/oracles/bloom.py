@@ -19,7 +19,7 @@ from fedhh.arrays import Floats
 from fedhh.hashing import HashFamily
 from fedhh.kernels.votes import add_distinct
 from fedhh.oracles.base import Tally, Values
-from fedhh.oracles.sampling import sum_of_bits
+from fedhh.oracles.families import sum_of_bits
 from fedhh.settings import Chance, Seed, Settings
 from fedhh.validation import InputError, require_at_least, require_between, require_epsilon
 

@@ -14,8 +14,8 @@ from fedhh.kernels.reports import add_vectors, noisy_vectors
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Reports, Values
 from fedhh.oracles.bits import SymmetricUnaryEncoding
+from fedhh.oracles.families import SampledAggregates
 from fedhh.oracles.hashed import Sketch, SketchOracle, Table
-from fedhh.oracles.sampling import SampledAggregates
 from fedhh.oracles.values import GeneralizedRandomizedResponse
 from fedhh.random import kernel_state
 from fedhh.validation import SMALLEST_EPSILON

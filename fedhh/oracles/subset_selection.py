@@ -20,7 +20,7 @@ from fedhh.kernels.variates import binomials
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import subsets_with
 from fedhh.oracles.base import PureOracle, Reports, Tally, Values, require_countable
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.families import SampledAggregates
 from fedhh.random import kernel_state
 from fedhh.system.machine import num_cores
 

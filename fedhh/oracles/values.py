@@ -13,8 +13,7 @@ from fedhh.kernels.prng import lane_states
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import other_values
 from fedhh.oracles.base import Reports, Tally, Values
-from fedhh.oracles.families import CellOracle, CountedOutputs
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.families import CellOracle, CountedOutputs, SampledAggregates
 from fedhh.oracles.subset_selection import coin_threshold, sample_subset_tally
 from fedhh.validation import InputError
 

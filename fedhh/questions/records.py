@@ -10,7 +10,7 @@ import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
 from fedhh.oracles.attack import aggregate_in_parts
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.families import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Known, Said, Sent, Values

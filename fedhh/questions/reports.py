@@ -197,7 +197,7 @@ class Reports(Channel):
     @property
     def _counts_values(self) -> bool:
         """Whether noise-free counts are how often each value is said."""
-        from fedhh.oracles.sampling import SampledAggregates
+        from fedhh.oracles.families import SampledAggregates
 
         oracle = self.randomizer
         by_value = isinstance(oracle, SampledAggregates) and oracle.counts_values
@@ -209,8 +209,8 @@ class Reports(Channel):
 
     @property
     def can_sample(self) -> bool:
+        from fedhh.oracles.families import SampledAggregates
         from fedhh.oracles.hashed import SketchOracle
-        from fedhh.oracles.sampling import SampledAggregates
 
         # Of what a client's reports support together, no joint distribution is known.
         if self.votes_per_client == "one" or not self.adds_up:
@@ -250,8 +250,8 @@ class Reports(Channel):
         return replace(sent, num_reports=reports, num_dummies=sent.num_dummies + dummies)
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
+        from fedhh.oracles.families import SampledAggregates
         from fedhh.oracles.hashed import SketchOracle, sample_sketch
-        from fedhh.oracles.sampling import SampledAggregates
 
         oracle = self.randomizer
         if isinstance(oracle, SketchOracle) and self._counts_values:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.oracles.base import FrequencyOracle, Reports, Tally
+from fedhh.oracles.families import SampledAggregates
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
-from fedhh.oracles.sampling import SampledAggregates
 from fedhh.testing.checks import Checks, expect, expect_added, expect_equal
 from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value, rows
 

@@ -18,7 +18,7 @@ from fedhh.oracles import (
     SubsetSelection,
     subset_selection,
 )
-from fedhh.oracles.sampling import sum_of_bits
+from fedhh.oracles.families import sum_of_bits
 from fedhh.oracles.subset_selection import sample_subset_tally
 from fedhh.random import kernel_state
 from fedhh.simulation.fidelity import is_less_work

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from fedhh.arrays import Floats
 from fedhh.oracles.base import Reports, Tally, Values
-from fedhh.oracles.sampling import SampledAggregates
+from fedhh.oracles.families import SampledAggregates
 from fedhh.oracles.subset_selection import SubsetSelection
 from fedhh.random import Stream, generator
 from fedhh.validation import InputError, require_at_least, require_between
