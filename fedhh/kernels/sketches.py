@@ -24,6 +24,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_29 = np.uint64((1 << 29) - 1)
 
 _KEYS_AT_ONCE = 2**14
+_FIRST_STRINGS = 2**10
 
 # Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
 _3 = np.uint64(3)
@@ -89,6 +90,71 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: Ints, keys: Ints) -> 
         value = polynomial(coefficients, rows[i], np.uint64(keys[i]))
         cells[i] = np.int64(value % np.uint64(num_cells))
     return cells
+
+
+@compiled
+def strings_of_cell(
+    starts: Ints,
+    keys: Ints,
+    costs: npt.NDArray[np.float64],
+    ends: npt.NDArray[np.bool_],
+    blanks: Ints,
+    budget: float,
+    most: int,
+    shift: np.uint64,
+    coefficients: _Words,
+    num_cells: np.uint64,
+    cell: np.uint64,
+) -> Any:
+    """Return ``(m, positions) int64``: the pieces of affordable strings whose key has a cell.
+
+    A string has a piece in each position, costs the product of their costs, and is looked at as
+    long as that is within the budget. None if there are more than ``most`` beginnings or strings
+    of one length to look at.
+
+    Args:
+        starts: ``(positions + 1,) int64``: where the pieces of each position begin.
+        keys: ``(pieces,) int64``: of their symbols, equally many in each, by `evaluate_strings`.
+        costs: ``(pieces,)``, at least 1, ascending within a position.
+        ends: ``(pieces,)``: whether nothing but a blank may follow.
+        blanks: ``(positions,) int64``: the piece that is a blank; where the next position starts
+            if none is.
+        budget: See above.
+        most: See above.
+        shift: The point of the keys to the power of a piece's symbols, modulo the prime.
+        coefficients: ``(1, 3) uint64``: the hash function, as in `hash_pairs`.
+        num_cells: Its number of cells.
+        cell: The one that counts.
+    """
+    last = len(starts) - 2
+    chosen = np.empty((_FIRST_STRINGS, last + 1), dtype=np.int64)
+    piece, stop = starts[:-1] - 1, starts[1:].copy()
+    cost, above = np.ones(last + 1), np.zeros(last + 1, dtype=np.uint64)
+    looked = np.zeros(last + 1, dtype=np.int64)
+    found, at = 0, 0
+    while at >= 0:
+        piece[at] += 1
+        here = piece[at]
+        if here >= stop[at] or costs[here] > budget / cost[at]:
+            at -= 1
+            continue
+        looked[at] += 1
+        if looked[at] > most:
+            return None
+        key = _fold(above[at] + np.uint64(keys[here]))
+        if at == last:
+            if polynomial(coefficients, 0, key) % num_cells == cell:
+                if found == len(chosen):
+                    chosen = np.concatenate((chosen, np.empty_like(chosen)))
+                chosen[found] = piece
+                found += 1
+            continue
+        at += 1
+        above[at] = _multiply(key, shift)
+        cost[at] = cost[at - 1] * costs[here]
+        piece[at] = (blanks[at] if ends[here] else starts[at]) - 1
+        stop[at] = min(blanks[at] + 1, starts[at + 1]) if ends[here] else starts[at + 1]
+    return chosen[:found]
 
 
 @compiled

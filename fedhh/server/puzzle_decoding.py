@@ -7,7 +7,6 @@ import numpy as np
 from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
 from fedhh.questions.noise import chance_of_votes
-from fedhh.words.alphabet import END
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
 
@@ -82,39 +81,10 @@ def assemble(
             mine = values // puzzle.num_texts == number
             pieces.append((values[mine] % puzzle.num_texts, costs[mine]))
         budget = largest
-        while (strings := _strings(puzzle, pieces, budget, max_strings)) is None:
+        while (strings := puzzle.strings(number, pieces, budget, max_strings)) is None:
             if budget > 1:
                 budget = max(min(budget, _LARGEST_BUDGET) / 2, 1.0)
             else:
                 pieces = [(v[: len(v) // 2], c[: len(v) // 2]) for v, c in pieces]
-        candidates.append(strings[puzzle.puzzles(puzzle.names.keys(strings)) == number])
+        candidates.append(strings)
     return np.concatenate(candidates)
-
-
-def _strings(
-    puzzle: FragmentPuzzle, pieces: list[_Pieces], budget: float, most: int
-) -> Codes | None:
-    """Return the codes of all strings within the budget, or None if there are more than ``most``.
-
-    Strings grow position by position. Costs are at least 1, so a beginning beyond the budget never
-    comes back within it.
-    """
-    texts = np.zeros((1, 0), dtype=np.int64)
-    costs = np.ones(1)
-    ended = np.zeros(1, dtype=np.bool_)
-    for values, rivals in pieces:
-        # Pieces ascend in cost, so what a beginning can afford are the first few.
-        affordable = np.searchsorted(rivals, budget / costs, side="right")
-        blank = int(np.argmax(values == 0)) if (values == 0).any() else len(values)
-        counts = np.where(ended, affordable > blank, affordable)
-        total = int(counts.sum())
-        if total > most:
-            return None
-        before = np.repeat(np.arange(len(texts)), counts)
-        choice = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        choice[ended[before]] = blank
-        texts = np.concatenate([texts[before], values[choice][:, None]], axis=1)
-        costs = costs[before] * rivals[choice]
-        # Only blanks may follow a text that ends in one.
-        ended = puzzle.text_codes[texts[:, -1], -1] == END
-    return puzzle.text_codes[texts].reshape(len(texts), puzzle.length)

@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.hashing import HashFamily, Keys, StringKeys, derived_seeds
+from fedhh.kernels.sketches import PRIME, strings_of_cell
 from fedhh.settings import Count
 from fedhh.validation import InputError
 from fedhh.words.alphabet import END
@@ -82,6 +84,43 @@ class FragmentPuzzle(StringParts):
     def fragments(self, codes: Codes, keys: Keys) -> Values:
         """Return ``(n, num_positions) int64``: the fragment values of strings and their keys."""
         return self.puzzles(keys)[:, None] * self.num_texts + self.texts(codes)
+
+    def strings(
+        self, number: int, pieces: list[tuple[Values, Floats]], budget: float, most: int
+    ) -> Codes | None:
+        """Return ``(n, length)`` codes: affordable strings of some texts with a puzzle number.
+
+        Nothing follows a blank. Strings ascend in the places of their texts.
+
+        Args:
+            number: The puzzle number.
+            pieces: Of each position, ``(t,) int64`` distinct texts, and what each costs, at least
+                1, ascending.
+            budget: Most that the product of a string's costs may be.
+            most: More strings, or beginnings of one length, are not looked at: None.
+        """
+        texts = [own for own, _ in pieces]
+        starts = np.cumsum([0, *map(len, texts)])
+        whole = np.concatenate(texts)
+        blanks = [
+            start + int(np.append(np.flatnonzero(own == 0), len(own))[0])
+            for start, own in zip(starts, texts, strict=False)
+        ]
+        codes = self.text_codes[whole]
+        chosen = strings_of_cell(
+            starts,
+            self.names.keys(codes),
+            np.concatenate([cost for _, cost in pieces]),
+            codes[:, -1] == END,
+            np.array(blanks),
+            budget,
+            most,
+            np.uint64(pow(self.names.point, self.fragment_length, PRIME)),
+            self._puzzle_hash.coefficients,
+            np.uint64(self.num_puzzles),
+            np.uint64(number),
+        )
+        return None if chosen is None else codes[chosen].reshape(len(chosen), self.length)
 
     @cached_property
     def text_codes(self) -> Codes:
