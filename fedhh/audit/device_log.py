@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.rows import Rows
+from fedhh.clients.reading.dated_rows import read_dated
+from fedhh.clients.reading.rules import Counts
 from fedhh.clients.reading.tables import JSON, kind_of, list_names, read_header
 from fedhh.validation import InputError
 
@@ -77,9 +77,8 @@ def read_device_log(path: Path) -> DeviceLog:
     roles |= {"word": _USE_CASE} if _USE_CASE in names else {}
     is_json = kind_of(path) == JSON
     roles |= {"count": _RECORDS} if _RECORDS in names or is_json else {}
-    with closing(Rows(Layout(), dated=True)) as rows:
-        rows.add_file(path, roles, nouns=_NOUNS, counts="some" if is_json else "all")
-        found = rows.dated(path, _DAY, _DEVICE)
+    counts: Counts = "some" if is_json else "all"
+    found = read_dated(path, roles, Layout(), nouns=_NOUNS, counts=counts)
     days = found.days - (found.days.min() if found.are_dates else 0)
     _refuse_first_day(days < 0, "Expected days from 0, a device's opt-in", days, path)
     far = f"Expected days below {_MOST_DAYS:,}"

@@ -65,16 +65,6 @@ _SORTED = """
     FROM rows r LEFT JOIN words w USING (word)
     GROUP BY ALL ORDER BY r.high, r.low, w.id NULLS LAST
 """
-_DATED = """
-    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS user, coalesce(w.id, -1) AS word,
-        count, day, called
-    FROM (SELECT *, min(row) OVER (PARTITION BY high, low) AS first FROM rows)
-    LEFT JOIN words w USING (word) ORDER BY row
-"""
-_FALLING = """
-    SELECT row, day, lag(row) OVER users AS earlier, lag(day) OVER users AS before FROM rows
-    WINDOW users AS (PARTITION BY high, low ORDER BY row) QUALIFY day < before ORDER BY row LIMIT 1
-"""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,34 +82,12 @@ class Texts:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DatedRows:
-    """Rows with days, in their order.
-
-    Attributes:
-        words: The distinct words, sorted.
-        users: ``(rows,) int64``: whose, numbered in the order of their first rows.
-        word_ids: ``(rows,) int64``; -1 for none.
-        counts: ``(rows,) int64``.
-        days: ``(rows,) int64``; dates count from 1970-01-01.
-        are_dates: Whether days are dates.
-        called: ``(rows,)``: what the file calls each row's user.
-    """
-
-    words: list[str]
-    users: Ids
-    word_ids: Ids
-    counts: Ids
-    days: Ids
-    are_dates: bool
-    called: pa.ChunkedArray
-
-
 class Rows:
     """The rows of any number of files and frames.
 
     Attributes:
         texts: What of them was no word.
+        are_dates: Whether days, which they have if they are dated, are dates.
     """
 
     def __init__(
@@ -142,7 +110,7 @@ class Rows:
         """
         self._layout, self._salt, self._dated = layout, literal(salt), dated
         self._tokenizer = Tokenizer(layout.language)
-        self._are_dates = False
+        self.are_dates = False
         self.texts = Texts()
         self._database = duckdb.connect(":memory:" if place is None else str(place / "rows.duckdb"))
         # Texts are read while their words are added.
@@ -239,7 +207,7 @@ class Rows:
         if self._dated:
             first = self._first_of(f"SELECT day::VARCHAR FROM ({query}) LIMIT 1")
             first_day = "" if first is None else first[0] or ""
-            self._are_dates = are_dates(types, first_day)
+            self.are_dates = are_dates(types, first_day)
         rows = formed(query, types, first_day=first_day, **rules)
         add = self._add_texts if "text" in types else self._insert
         self._database.begin()
@@ -299,7 +267,7 @@ class Rows:
         of texts, where the layout folds case; a word of which nothing would be left stays as it is.
         """
         query = "SELECT DISTINCT word FROM rows WHERE word IS NOT NULL ORDER BY word"
-        found: list[str] = self._database.sql(query).to_arrow_table()["word"].to_pylist()
+        found: list[str] = self.table(query)["word"].to_pylist()
         forms = [nfc(word) for word in found]
         if self._layout.fold_case:
             forms = [folded(word, self._layout.language) or word for word in forms]
@@ -368,42 +336,9 @@ class Rows:
             yield before[is_first], ids[has_word], counts[has_word].astype(np.int32)
             num_rows, last = num_rows + int(has_word.sum()), users[:, -1:]
 
-    def dated(self, path: Path, column: str, who: str = "user") -> DatedRows:
-        """Return all rows of a file in their order.
-
-        Args:
-            path: Of the file, for messages.
-            column: Name of its column of days, for messages.
-            who: What messages call a user.
-
-        Raises:
-            InputError: A row's day is before that of an earlier row of the same user.
-        """
-        fall = self._first_of(_FALLING)
-        if fall is not None:
-            row, day, earlier, before = fall
-            raise InputError(
-                f"Expected days that do not fall from row to row of a {who}, got "
-                f"{self._shown_day(day)} in row {row} after {self._shown_day(before)} in row "
-                f"{earlier} of {path}: time goes backwards; sort the file by its column "
-                f"{shown(column)}, or mend the day."
-            )
-        words, table = self.words, self._database.sql(_DATED).to_arrow_table()
-        users, word_ids, counts, days = (
-            table[name].to_numpy().astype(np.int64) for name in ("user", "word", "count", "day")
-        )
-        return DatedRows(
-            words=words,
-            users=users,
-            word_ids=word_ids,
-            counts=counts,
-            days=days,
-            are_dates=self._are_dates,
-            called=table["called"],
-        )
-
-    def _shown_day(self, day: int) -> str:
-        return str(np.datetime64(day, "D")) if self._are_dates else f"day {day}"
+    def table(self, query: str) -> pa.Table:
+        """Return a query of the table ``rows``, and of ``words`` once they are numbered."""
+        return self._database.sql(query).to_arrow_table()
 
     def _first_of(self, query: str) -> Any:
         """Return the only row of a query; None if it has none."""

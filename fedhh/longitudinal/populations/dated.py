@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from fedhh.clients.clients import Clients
-from fedhh.clients.reading.columns import DAY, Layout, find_columns
-from fedhh.clients.reading.rows import Rows
+from fedhh.clients.reading.columns import Layout, find_columns
+from fedhh.clients.reading.dated_rows import read_dated
 from fedhh.clients.reading.sources import file_here, name_of
 from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOverTime
 from fedhh.validation import InputError, require_at_least
@@ -145,10 +144,8 @@ def read_over_time(
             an earlier row of the same user.
     """
     layout = (layout or Layout()).dated()
-    with file_here(source) as path, closing(Rows(layout, dated=True)) as rows:
-        names = find_columns(path, layout)
-        rows.add_file(path, names)
-        found = rows.dated(path, names[DAY])
+    with file_here(source) as path:
+        found = read_dated(path, find_columns(path, layout), layout)
     words, word_ids = found.words, found.word_ids
     if known is not None:
         is_known = known.contains_all(words)
