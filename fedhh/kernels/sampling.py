@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import mix, next_below
 from fedhh.random import GOLDEN
@@ -105,6 +106,46 @@ def choose_contributions(
         for j in range(sizes[i]):
             chosen[i, j] = values[j]
     return chosen, sizes
+
+
+@compiled
+def add_contributors(
+    offsets: _Ids,
+    word_ids: npt.NDArray[np.int32],
+    word_values: _Ids,
+    live: _Bits,
+    max_items: int,
+    said: Floats,
+    held: Floats,
+) -> None:
+    """Add to each value how many of some clients hold it, and say it if each says B of its values.
+
+    A client with m values says each with chance min(1, B / m).
+
+    Args:
+        offsets: ``(n + 1,) int64`` rows of each client.
+        word_ids: ``(rows,) int32``.
+        word_values: ``(V,) int64`` value of each word, negative for words with none.
+        live: ``(ceil(V / 8),) uint8``, as in `choose_contributions`.
+        max_items: B.
+        said: Changed in place.
+        held: Changed in place.
+    """
+    for i in range(len(offsets) - 1):
+        # Bits stay in the cache, unlike values, and few words have one.
+        size = _0
+        for row in range(offsets[i], offsets[i + 1]):
+            word = np.uint64(word_ids[row])
+            size += np.uint64(live[word >> _3] >> (word & _7)) & _1
+        if not size:
+            continue
+        chance = min(1.0, max_items / size)
+        for row in range(offsets[i], offsets[i + 1]):
+            word = np.uint64(word_ids[row])
+            if np.uint64(live[word >> _3] >> (word & _7)) & _1:
+                value = np.uint64(word_values[word])
+                said[value] += chance
+                held[value] += 1
 
 
 @compiled

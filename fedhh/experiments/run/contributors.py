@@ -16,7 +16,6 @@ from fedhh.clients.clients import Clients
 from fedhh.clients.population import Population
 from fedhh.protocol import Discoveries
 from fedhh.questions.channel import Answering
-from fedhh.questions.clients import ClientBlock
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Question
 from fedhh.words.rows import match_rows
@@ -68,33 +67,31 @@ def _sums(
     question: Question, population: Population, num_clients: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Return ``(f,)`` contributors and holders of a question's words among the first clients."""
+    # Compiled code takes a while to load, and a run that validates nothing does without.
+    from fedhh.kernels.sampling import add_contributors
+
     matcher = WordMatcher(population.lexicon)
-    names, alphabet = question.names, question.alphabet
-    known = names.known(matcher, alphabet)
+    known = question.names.known(matcher, question.alphabet)
     greedy = None
     if question.choice.sampler == "greedy":
         counting = replace(question, counts_only=True)
         greedy = Answering(counting, matcher, seed)
-    said = np.zeros(question.channel.domain_size)
-    held = np.zeros(question.channel.domain_size)
-    chosen = np.zeros(question.channel.domain_size, dtype=np.int64)
+    size = question.channel.domain_size
+    said, held, chosen = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int64)
     for block, first in enumerate(range(0, num_clients, _AT_ONCE)):
         rows = population.block(np.arange(first, min(first + _AT_ONCE, num_clients)))
-        values, sizes = _held_values(rows, known.values)
-        held += np.bincount(values, minlength=len(held))
+        # Of a block by itself: sums of floats depend on their grouping.
+        here = np.zeros(size)
+        add_contributors(
+            rows.offsets,
+            rows.word_ids,
+            known.values,
+            known.live,
+            question.max_items,
+            here,
+            held,
+        )
+        said += here
         if greedy is not None:
             greedy.add_block(rows, block, chosen)
-            continue
-        chances = np.minimum(1.0, question.max_items / np.maximum(sizes, 1))
-        said += np.bincount(values, weights=np.repeat(chances, sizes), minlength=len(said))
     return (said if greedy is None else chosen.astype(np.float64))[:-1], held[:-1]
-
-
-def _held_values(
-    rows: ClientBlock, values_of: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the candidates that clients hold, client by client, and how many each holds."""
-    values = values_of[rows.word_ids]
-    is_held = values >= 0
-    before = np.concatenate([[0], np.cumsum(is_held)])
-    return values[is_held], np.diff(before[rows.offsets])
