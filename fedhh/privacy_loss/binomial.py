@@ -53,7 +53,7 @@ def lower_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike
     return np.asarray(np.where(k < 0, 0.0, np.where(k >= n, 1.0, tail)), dtype=np.float64)
 
 
-def pmf(successes: npt.ArrayLike, trials: npt.ArrayLike, p: float) -> Floats:
+def pmf(successes: npt.ArrayLike, trials: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
     """Return P(Bin(trials, p) = successes) for 0 < p < 1; 0 outside the support.
 
     Loader (2000), "Fast and accurate computation of binomial probabilities".
@@ -61,6 +61,7 @@ def pmf(successes: npt.ArrayLike, trials: npt.ArrayLike, p: float) -> Floats:
     k, n = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     )
+    p = np.asarray(p, dtype=np.float64)
     inside = (k > 0) & (k < n)
     kk = np.where(inside, k, 1.0)
     nn = np.where(inside, n, 2.0)
@@ -173,16 +174,24 @@ def excess_of_coins(trials: Floats) -> Floats:
     Returns:
         ``(m, width_of_coins(trials))``; between neighbors the expectation is linear in k.
     """
-    low = np.floor(trials / 2)
-    steps = low + np.arange(width_of_coins(trials))
-    ratios = np.maximum(trials - steps[:, :-1], 0.0) / (steps[:, :-1] + 1)
-    at = np.cumprod(np.concatenate([pmf(low, trials, 0.5), ratios], axis=1), axis=1)
-    last = steps[:, -1:]
-    beyond = np.where(last < trials, np.exp(-2 * (last + 1 - trials / 2) ** 2 / trials), 0.0)
-    # Probabilities of more than k, then their sums over all k from here on.
-    above = np.concatenate([at[:, 1:], beyond], axis=1)[:, ::-1].cumsum(axis=1)
-    above[:, 0] *= np.maximum(trials - last, 0.0)[:, 0]
-    return np.ascontiguousarray(above.cumsum(axis=1)[:, ::-1])
+    low, width = np.floor(trials / 2), width_of_coins(trials)
+    steps = low + np.arange(width)
+    table = np.maximum(trials - steps, 0.0)
+    steps += 1
+    # Probabilities of more than k, one by one: all counts beyond the last column count there.
+    table /= steps
+    table[:, :1] *= pmf(low, trials, 0.5)
+    within, beyond = table[:, :-1], table[:, -1:]
+    np.multiply.accumulate(within, axis=1, out=within)
+    last = steps[:, -1:] - 1
+    np.exp(-2 * (last + 1 - trials / 2) ** 2 / trials, out=beyond)
+    beyond[last >= trials] = 0.0
+    # Their sums, then the sums of those over all k from here on.
+    backwards = table[:, ::-1]
+    np.add.accumulate(backwards, axis=1, out=backwards)
+    beyond *= np.maximum(trials - last, 0.0)
+    np.add.accumulate(backwards, axis=1, out=backwards)
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)

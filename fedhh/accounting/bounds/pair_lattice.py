@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.arrays import Floats
 from fedhh.privacy_loss.binomial import (
@@ -22,6 +21,7 @@ from fedhh.privacy_loss.binomial import (
     binomial_excess,
     excess_of_coins,
     lower_tail,
+    pmf,
     width_of_coins,
 )
 
@@ -39,6 +39,8 @@ _RIGHT = 4.0
 _LEFT = 9.0
 """Standard deviations left of the mean, of the tilted distribution: what lies further left
 has probability e**-40, and the chord from there to 0 is harmless unless f grows by more."""
+_NOTHING = 1e-43
+"""A probability, or a standard deviation, that is as good as 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +94,7 @@ class PairLattice:
         at_once = max(1, _CELLS_AT_ONCE // cells.weights.size)
         for start in range(0, len(found), at_once):
             part = slice(start, start + at_once)
-            thresholds = above_half[part, None] * cells.totals
-            thresholds += per_other[part, None] * cells.others
-            thresholds += cells.halves
-            thresholds *= _ROUNDED_DOWN
-            found[part] = np.einsum("kc,c->k", cells.excesses(thresholds), cells.weights)
+            found[part] = cells.means(above_half[part, None], per_other[part, None])
         return found
 
     def _by_tails(self, above_half: float, per_other: float) -> float:
@@ -122,56 +120,69 @@ class PairLattice:
         """The nodes that have a weight, or None if their excesses are too much to keep."""
         if self.smallest.size * width_of_coins(self.smallest) > _LARGEST_TABLE:
             return None
-        row, node = np.nonzero(self.weights * self.probability[:, None])
+        probability = self.weights * self.probability[:, None]
+        row, node = np.nonzero(probability > _NOTHING)
         total = self.smallest[row, 0]
+        table = excess_of_coins(self.smallest)
         return _Cells(
-            totals=total,
-            halves=total / 2 - np.floor(total / 2),
-            others=self._others_of_smallest[row, node],
-            weights=self.weights[row, node] * self.probability[row] / total,
-            rows=row,
-            table=excess_of_coins(self.smallest),
+            totals=total * _ROUNDED_DOWN,
+            halves=(total / 2 - np.floor(total / 2)) * _ROUNDED_DOWN,
+            others=self._others_of_smallest[row, node] * _ROUNDED_DOWN,
+            weights=probability[row, node] / total,
+            left_out=float(probability[probability <= _NOTHING].sum()),
+            first=(row * table.shape[1]).astype(np.float64),
+            width=table.shape[1],
+            table=np.append(table, 0.0),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Cells:
-    """Nodes of all bins, ``(c,)`` each.
+    """Nodes of all bins, ``(c,)`` each; numbers that thresholds are made of are rounded down.
 
     Attributes:
         totals: T.
         halves: T / 2 less its whole part.
         others: K.
         weights: Their weights, divided by T.
-        rows: The rows of the table that are about T.
-        table: ``(m, w)``, `excess_of_coins` of each T.
+        left_out: The sum of all weights that are next to nothing, not divided.
+        first: Where the row of the table starts that is about T.
+        width: Of the rows.
+        table: `excess_of_coins` of each T, row after row, and a 0.
     """
 
     totals: Floats
     halves: Floats
     others: Floats
     weights: Floats
-    rows: npt.NDArray[np.intp]
+    left_out: float
+    first: Floats
+    width: int
     table: Floats
 
-    def excesses(self, thresholds: Floats) -> Floats:
-        """Return ``(k, c)`` excesses, which are linear between whole thresholds.
+    def means(self, above_half: Floats, per_other: Floats) -> Floats:
+        """Return ``(k,)`` means of excesses, which are linear between whole thresholds.
 
         Args:
-            thresholds: ``(k, c)``, at least 0, from the whole part of T / 2 on; overwritten. The
-                table falls: its last column holds further right, too.
+            above_half: ``(k, 1)``, as of `PairLattice.mean_excesses`.
+            per_other: ``(k, 1)``.
         """
-        width = self.table.shape[1]
-        place = np.minimum(thresholds.astype(np.intp), width - 2)
-        thresholds -= place
-        part = np.minimum(thresholds, 1.0, out=thresholds)
-        place += width * self.rows
-        flat = self.table.ravel()
-        found: Floats = part * flat[1:].take(place)
-        np.subtract(1.0, part, out=part)
-        part *= flat.take(place)
-        found += part
-        return found
+        thresholds = above_half * self.totals
+        thresholds += per_other * self.others
+        thresholds += self.halves
+        # Excesses fall: those of the last column hold further right, too.
+        np.minimum(thresholds, self.width - 1.0, out=thresholds)
+        whole = np.floor(thresholds)
+        thresholds -= whole
+        whole += self.first
+        place = whole.astype(np.intp)
+        right = self.table[1:].take(place)
+        right *= thresholds
+        np.subtract(1.0, thresholds, out=thresholds)
+        thresholds *= self.table.take(place)
+        right += thresholds
+        means: Floats = np.einsum("kc,c->k", right, self.weights)
+        return means + self.left_out
 
 
 def left_of(pairs: Lattice, trials: int) -> Floats:
@@ -197,7 +208,7 @@ def chords(
 
     Args:
         trials: ``(m,) float64``, whole numbers >= 0.
-        p: Success probability in [0, 1], of all rows or of each.
+        p: Success probability in [0, 1), of all rows or of each.
         slope: Largest expected |d ln f / dX| at the mean: where it is large, nodes are dense, and
             more of them lie to the left. It matters for tightness only.
         spacing: Distance of nodes, in units over which ln f changes by 1, but at most two
@@ -207,10 +218,13 @@ def chords(
         ``(m, j) float64`` each: whole numbers, non-decreasing along a row, 0 first; non-negative
         weights, rows summing to 1.
     """
-    p = np.broadcast_to(p, trials.shape)
+    # Of no success at all there is no logarithm.
+    p = np.broadcast_to(np.maximum(p, np.finfo(np.float64).tiny), trials.shape)
     mean = trials * p
     deviation = np.sqrt(mean * (1 - p))
     largest = float(deviation.max())
+    if largest < _NOTHING:
+        return np.zeros((mean.size, 1)), np.ones((mean.size, 1))
     tilt = slope * largest
     step = max(1.0, np.floor(largest * min(2.0, spacing / max(tilt, 1e-9))))
     low = np.maximum(0.0, np.floor(mean - (_LEFT + tilt) * deviation - 1))
@@ -223,15 +237,17 @@ def chords(
 
 def _weights(nodes: Floats, trials: Floats, p: Floats) -> Floats:
     """Return what each node receives when every count is split between its two neighbors."""
-    below = lower_tail(nodes - 1, trials, p)
-    partial_mean = trials * p * lower_tail(nodes - 2, trials - 1, p)
-    probability = np.diff(below, axis=1)
+    # Without one trial, whose success makes the rest of a partial mean.
+    fewer = lower_tail(nodes - 2, trials - 1, p)
+    below = fewer + (1 - p) * pmf(nodes - 1, trials - 1, p)
+    partial_mean = trials * p * fewer
+    probability = np.maximum(np.diff(below, axis=1), 0.0)
     width = np.diff(nodes, axis=1)
     offset = np.diff(partial_mean, axis=1) - nodes[:, :-1] * probability
     to_right = np.divide(offset, width, out=np.zeros_like(width), where=width > 0)
-    to_right = np.clip(to_right, 0.0, np.maximum(probability, 0.0))
+    to_right = np.clip(to_right, 0.0, probability)
     weights = np.zeros_like(nodes)
     weights[:, 1:] += to_right
     weights[:, :-1] += probability - to_right
-    weights[:, -1] += 1 - below[:, -1]
+    weights[:, -1] += np.maximum(1 - below[:, -1], 0.0)
     return weights

@@ -11,7 +11,7 @@ from fedhh.privacy_loss.binomial import lattice
 from tests.every import every
 
 
-@every(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.2), (60, 0.7), (300, 0.05)])
+@every(("trials", "p"), [(0, 0.3), (1, 0.5), (12, 0.0), (12, 0.2), (60, 0.7), (300, 0.05)])
 @every("slope", [1e-4, 0.5])
 def test_chords_bound_convex_falling_functions_from_above(trials, p, slope):
     counts = np.arange(trials + 1.0)
@@ -41,6 +41,13 @@ def test_chords_serve_many_numbers_of_trials_at_once():
     # The mean is kept except for what lies right of the last node.
     assert (means <= trials * 0.3 + 1e-9).all()
     assert np.allclose(means, trials * 0.3, rtol=1e-3)
+
+
+def test_rows_without_successes_weigh_zero_alone():
+    nodes, weights = chords(np.array([0.0, 50.0, 50.0]), np.array([0.0, 0.0, 0.3]), slope=0.01)
+    assert (weights[:2].sum(axis=1) == 1).all()
+    assert not (nodes * weights)[:2].any()
+    assert (nodes * weights)[2].sum() == pytest.approx(15, rel=1e-3)
 
 
 @pytest.mark.parametrize("trials", [30, 20_000])
