@@ -34,7 +34,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
-from fedhh.privacy_loss.sums import compose
+from fedhh.privacy_loss.sums import epsilon_of_sum
 from fedhh.questions.noise_shares import (
     LEAST_STD,
     MOST_STD,
@@ -83,7 +83,7 @@ def noise_epsilon(
     losses = loss_of_move(noise, move, part, counts)
     # Losses on a grid may have a delta above that of a pure epsilon.
     pure = pure_epsilon(noise, total=counts * move, part=part)
-    return min(compose([(losses, counts)], delta=delta).epsilon(delta), pure)
+    return min(epsilon_of_sum([(losses, counts)], delta=delta), pure)
 
 
 def loss_of_move(

@@ -47,7 +47,7 @@ from fedhh.arrays import Floats
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.search import smallest_true
-from fedhh.privacy_loss.sums import compose
+from fedhh.privacy_loss.sums import epsilon_of_sum
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 _MOST_HOLDERS = 4_000
@@ -213,7 +213,7 @@ def _epsilon_of_replacement(counts: SampledCounts, items: int, delta: float) -> 
         (PrivacyLossDistribution.dominating(one, gap=gap, other=other), items)
         for one, other in ((lost, gained), (gained, lost))
     ]
-    return compose(parts, delta=delta).epsilon(delta)
+    return epsilon_of_sum(parts, delta=delta)
 
 
 @lru_cache(maxsize=256)

@@ -37,7 +37,7 @@ from fedhh.accounting.terms import PrivacyTerms
 from fedhh.arrays import Floats
 from fedhh.privacy_loss.convex_hull import lower_hull
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
-from fedhh.privacy_loss.sums import compose
+from fedhh.privacy_loss.sums import epsilon_of_sum
 from fedhh.validation import InputError, require_at_least, require_inside, require_positive
 
 _TOLD = (
@@ -337,7 +337,7 @@ def epsilon_of_rounds(
     bounds = _on_hull(epsilons, deltas(epsilons), gap * np.arange(last + 1, dtype=np.float64))
     bounds = np.minimum(bounds * (1 + _ROUNDING), 1.0)
     losses = PrivacyLossDistribution.dominating(bounds, gap=gap).from_loss(-first)
-    return compose([(losses, num_rounds)], delta=delta).epsilon(delta)
+    return epsilon_of_sum([(losses, num_rounds)], delta=delta)
 
 
 def _on_hull(epsilons: Floats, bounds: Floats, at: Floats) -> Floats:

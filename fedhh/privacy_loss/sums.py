@@ -39,26 +39,36 @@ Parts = Sequence[tuple[PrivacyLossDistribution, int]]
 """Distributions of one gap, and how many independent losses of each are added: at least 1."""
 
 
-def compose(parts: Parts, *, delta: float | None = None) -> PrivacyLossDistribution:
-    """Return a distribution of a sum of independent losses, rounded up.
+def compose(parts: Parts) -> PrivacyLossDistribution:
+    """Return the distribution of a sum of independent losses, rounded up.
+
+    All sums are kept, accurate relative to the likeliest; `epsilon_of_sum` is for rare ones.
 
     Args:
         parts: Whose losses are added.
-        delta: Where its epsilon is wanted: sums near it are accurate, smaller ones are rounded up,
-            larger ones infinite. If None, all sums are kept, accurate relative to the likeliest.
-
-    Returns:
-        All is infinite where more than 2**23 sums would be kept.
     """
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
-    if delta is None:
-        return _composed(parts, tilt=0.0, window=_span(parts), cut=0.0)
-    cut = _CUT_SHARE * delta
+    return _composed(parts, tilt=0.0, window=_span(parts), cut=0.0)
+
+
+def epsilon_of_sum(parts: Parts, *, delta: float) -> float:
+    """Return the epsilon at delta of a sum of independent losses, rounded up.
+
+    Args:
+        parts: Whose losses are added.
+        delta: Above 0; sums near its epsilon are accurate, smaller ones are rounded up, larger ones
+            infinite.
+
+    Returns:
+        Infinite where none is proven, or more than 2**23 sums would be kept.
+    """
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0].epsilon(delta)
+    cut, least = _CUT_SHARE * delta, math.inf
     finite = delta - cut - _any_infinite(parts)
-    best, least = _all_infinite(parts[0][0].gap), math.inf
     if finite <= 0:
-        return best
+        return least
     tilts = _tilts(parts)
     logs = _logs(parts, tilts)
     zero = len(tilts) // 2
@@ -72,11 +82,10 @@ def compose(parts: Parts, *, delta: float | None = None) -> PrivacyLossDistribut
             break
         found = _composed(parts, tilt=float(tilts[place]), window=(low, high), cut=cut)
         epsilon, before = found.epsilon(delta), least
-        if epsilon < least:
-            best, least = found, epsilon
+        least = min(epsilon, least)
         if not epsilon < before * (1 - _WORTH) or high - low > _MOST_TRIED:
             break
-    return best
+    return least
 
 
 def _composed(
@@ -114,10 +123,6 @@ def _composed(
         infinite=infinite * (1 + SUMMED),
         surplus=surplus,
     )
-
-
-def _all_infinite(gap: float) -> PrivacyLossDistribution:
-    return PrivacyLossDistribution(gap=gap, lowest=0, masses=np.zeros(1), infinite=1.0)
 
 
 def _any_infinite(parts: Parts) -> float:

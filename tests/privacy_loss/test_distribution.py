@@ -17,7 +17,7 @@ from fedhh.privacy_loss.convolution import convolve
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_divisor, common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
-from fedhh.privacy_loss.sums import Parts, compose
+from fedhh.privacy_loss.sums import compose, epsilon_of_sum
 from fedhh.validation import InputError
 from tests.accounting.dp_accounting_bounds import curve
 from tests.accounting.exact_losses import delta_of_responses
@@ -29,10 +29,6 @@ SMALL = PrivacyLossDistribution(
     gap=GAP, lowest=-2, masses=np.array([0.05, 0.1, 0.2, 0.35, 0.28]), infinite=0.02
 )
 OTHER = PrivacyLossDistribution(gap=GAP, lowest=-1, masses=np.array([0.3, 0.0, 0.7]), infinite=0.0)
-
-
-def epsilon_of_sum(parts: Parts, delta: float) -> float:
-    return compose(parts, delta=delta).epsilon(delta)
 
 
 def exact(parts: list[tuple[PrivacyLossDistribution, int]], epsilon: float) -> float:
@@ -125,7 +121,7 @@ def losses_of(local_epsilon: float, num_reports: int, points: int) -> PrivacyLos
 def assert_one_sided(
     losses: PrivacyLossDistribution, times: int, delta: float, *, spent: float = 1e-7
 ) -> None:
-    epsilon = epsilon_of_sum([(losses, times)], delta)
+    epsilon = epsilon_of_sum([(losses, times)], delta=delta)
     found = exact([(losses, times)], epsilon)
     assert found <= delta
     # Nothing but rounding is lost; near the largest sum, that of epsilon by 1e-12 shows.
@@ -227,7 +223,7 @@ def test_a_sum_of_different_losses_is_on_the_safe_side() -> None:
     second = dominating(Clones(local_epsilon=1.0, num_reports=3000), first.gap, 100)
     for delta in (1e-12, 1e-3):
         parts = [(first, 700), (second, 3_000)]
-        epsilon = epsilon_of_sum(parts, delta)
+        epsilon = epsilon_of_sum(parts, delta=delta)
         assert delta * (1 - 1e-6) <= exact(parts, epsilon) <= delta
 
 
@@ -235,7 +231,7 @@ def test_a_sum_of_different_losses_is_on_the_safe_side() -> None:
 @pytest.mark.parametrize("delta", [0.3, 0.8, 0.99, 0.999999])
 def test_the_likely_end_of_a_sum_is_on_the_safe_side(delta: float) -> None:
     losses = losses_of(8.0, 100_000, 100)
-    epsilon = epsilon_of_sum([(losses, 3_000)], delta)
+    epsilon = epsilon_of_sum([(losses, 3_000)], delta=delta)
     assert delta * (1 - 1e-3) <= exact([(losses, 3_000)], epsilon) <= delta
 
 
@@ -243,7 +239,7 @@ def test_an_epsilon_below_all_likely_sums_is_not_forgotten() -> None:
     losses, times = losses_of(8.0, 100_000, 100), 3_000
     mean = float(np.sum(losses.masses * losses.losses))
     deviation = math.sqrt(float(np.sum(losses.masses * (losses.losses - mean) ** 2)) * times)
-    found = epsilon_of_sum([(losses, times)], 1 - 1e-13)
+    found = epsilon_of_sum([(losses, times)], delta=1 - 1e-13)
     # Seven deviations below the mean, where normal tails have 1e-13.
     assert 0 < times * mean - 9 * deviation < found < times * mean - 5.9 * deviation
 
@@ -256,7 +252,7 @@ def test_large_sums_that_are_cut_off_count() -> None:
     )
     for delta in (1e-3, 1e-9):
         parts = [(rare, 900)]
-        found = epsilon_of_sum(parts, delta)
+        found = epsilon_of_sum(parts, delta=delta)
         if delta < 4.5e-4:
             assert found == math.inf
         else:
@@ -270,13 +266,13 @@ def test_a_rare_loss_far_from_the_others_is_added_up_tightly(times: int) -> None
     masses[[0, 12, 400, 999]] = 0.9, 0.1 - 2e-9, 1.9e-9, 1e-10
     apart = PrivacyLossDistribution(gap=0.04, lowest=-5, masses=masses, infinite=0.0)
     for delta in (1e-6, 3e-9, 1e-10):
-        found = epsilon_of_sum([(apart, times)], delta)
+        found = epsilon_of_sum([(apart, times)], delta=delta)
         assert exact([(apart, times)], found) <= delta
         assert exact([(apart, times)], 0.97 * found - 0.02) > delta
 
 
 def test_more_sums_than_are_kept_are_infinite() -> None:
-    assert epsilon_of_sum([(SMALL_GAPS, 10**9)], 1e-6) == math.inf
+    assert epsilon_of_sum([(SMALL_GAPS, 10**9)], delta=1e-6) == math.inf
 
 
 @needs_long_double
@@ -284,7 +280,7 @@ def test_very_many_losses_are_on_the_safe_side_and_looser() -> None:
     hardly = PrivacyLossDistribution(
         gap=1.0, lowest=0, masses=np.array([1 - 1e-12, 1e-12]), infinite=0.0
     )
-    found = epsilon_of_sum([(hardly, 10**10)], 1e-6)
+    found = epsilon_of_sum([(hardly, 10**10)], delta=1e-6)
     # Without transforms: a binomial, nearly Poisson.
     assert float(stats.poisson(1e-2).sf(1)) > 1e-6 > float(stats.poisson(1e-2).sf(3))
     assert 1.9 < found < 3.1
@@ -371,8 +367,8 @@ def test_a_curve_that_rounding_makes_rise_is_what_was_before_it() -> None:
     assert np.all(losses.masses >= 0)
     expected = PrivacyLossDistribution.dominating(smooth, gap=0.05)
     for times in (1, 7):
-        epsilon = epsilon_of_sum([(losses, times)], 1e-6)
-        assert epsilon == pytest.approx(epsilon_of_sum([(expected, times)], 1e-6), rel=1e-6)
+        epsilon = epsilon_of_sum([(losses, times)], delta=1e-6)
+        assert epsilon == pytest.approx(epsilon_of_sum([(expected, times)], delta=1e-6), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -438,8 +434,8 @@ def test_the_epsilon_of_a_delta_is_the_smallest(target: float) -> None:
 def test_the_ends_of_epsilon() -> None:
     assert SMALL.epsilon(0.019) == math.inf
     assert SMALL.epsilon(0.99) == 0.0
-    assert epsilon_of_sum([(SMALL, 3)], 0.0199) == math.inf
-    assert epsilon_of_sum([(SMALL, 2)], 0.9999) == 0.0
+    assert epsilon_of_sum([(SMALL, 3)], delta=0.0199) == math.inf
+    assert epsilon_of_sum([(SMALL, 2)], delta=0.9999) == 0.0
 
 
 @pytest.mark.parametrize(("local_epsilon", "times", "target"), [(1, 7, 1e-6), (4, 60, 1e-8)])
@@ -451,7 +447,7 @@ def test_it_agrees_with_dp_accounting(local_epsilon: float, times: int, target: 
     deltas = curve(bound, gap=gap, points=200)
     theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, -200, 200, deltas)
     theirs = theirs.self_compose(times, tail_mass_truncation=1e-6 * target)
-    ours = epsilon_of_sum([(dominating(bound, gap, 200), times)], target)
+    ours = epsilon_of_sum([(dominating(bound, gap, 200), times)], delta=target)
     assert ours == pytest.approx(theirs.get_epsilon_for_delta(target), rel=1e-6)
 
 
@@ -461,7 +457,7 @@ def test_losses_whose_exponential_is_no_double_are_not_lost() -> None:
     masses = np.zeros(3)
     masses[[0, 2]] = 1 - truth, truth
     one = PrivacyLossDistribution(gap=12.0, lowest=-1, masses=masses, infinite=0.0)
-    found = epsilon_of_sum([(one, 400)], 1e-10)
+    found = epsilon_of_sum([(one, 400)], delta=1e-10)
     assert delta_of_responses({12.0: 400}, found) <= 1e-10
     assert found == pytest.approx(4800, rel=1e-9)
 

@@ -24,7 +24,7 @@ from fedhh.arrays import Floats
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
-from fedhh.privacy_loss.sums import compose
+from fedhh.privacy_loss.sums import epsilon_of_sum
 from fedhh.settings import Positive, Settings
 from fedhh.validation import InputError, require_at_least
 
@@ -143,7 +143,7 @@ def composed_epsilon(uses: Sequence[Use], *, delta: float, precision: Precision 
         (PrivacyLossDistribution.dominating(each, gap=gap), use.times)
         for each, use in zip(deltas, uses, strict=True)
     ]
-    composed = compose(losses, delta=delta).epsilon(delta)
+    composed = epsilon_of_sum(losses, delta=delta)
     return min(composed, sum(use.times * use.bound.local_epsilon for use in uses))
 
 
@@ -207,5 +207,7 @@ def _optimal(kinds: tuple[tuple[float, int], ...], delta: float) -> float:
     span = min(2 * float(counts @ epsilons), _WIDE * likely)
     gap = common_gap(epsilons, span=span, most=_LONGEST)
     response = PrivacyLossDistribution.of_response
-    composed = compose([(response(each, gap=gap), count) for each, count in kinds], delta=delta)
-    return min(composed.epsilon(delta), math.fsum(epsilon * count for epsilon, count in kinds))
+    parts = [(response(each, gap=gap), count) for each, count in kinds]
+    return min(
+        epsilon_of_sum(parts, delta=delta), math.fsum(epsilon * count for epsilon, count in kinds)
+    )
