@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -26,6 +26,9 @@ MISSES = 0.05
 
 _SLACK = 1.05
 """What the limits of several rounds are above the largest chances of the domains looked at."""
+_SUMS = ("votes", "num_reports", "expected", "score", "planned")
+"""Fields of `Evidence` that have a number for each word."""
+
 _THRESHOLDS, _FARTHEST = 400, 12.0
 """Thresholds u of a tail, and how many deviations above the mean they reach."""
 
@@ -84,7 +87,8 @@ class Evidence:
         num_reports: Reports of those rounds, n; clients, where each has one vote for a value.
         expected: Sum of n q: the votes of a word that no client holds.
         score: Sum of `Limits.scores`; 0 without limits.
-        planned: Most reports of those rounds, by the plan; 0 without limits.
+        planned: Most reports of those rounds, by the plan.
+        limits: Of all rounds that may ask about a word; None where only the validation round does.
     """
 
     votes: Floats
@@ -92,29 +96,22 @@ class Evidence:
     expected: Floats
     score: Floats
     planned: Floats
+    limits: Limits | None = None
 
     @classmethod
-    def nothing(cls, num_words: int) -> Evidence:
+    def nothing(cls, num_words: int, limits: Limits | None = None) -> Evidence:
         """Return no vote for so many words."""
-        return cls(**{name: np.zeros(num_words) for name in cls.__dataclass_fields__})
+        return cls(**dict.fromkeys(_SUMS, np.zeros(num_words)), limits=limits)
 
-    def with_votes(
-        self,
-        noise: Noise,
-        votes: Ints,
-        *,
-        limits: Limits | None = None,
-        planned: int = 0,
-    ) -> Evidence:
+    def with_votes(self, noise: Noise, votes: Ints, planned: int) -> Evidence:
         """Return the evidence after a round that asked about the first words.
 
         Args:
             noise: What chance does in the round.
             votes: ``(k,) int64``, for the first k words.
-            limits: Of all rounds that may ask about a word; None where that is one.
-            planned: With limits, most reports of the round, by the plan.
+            planned: Most reports of the round, by the plan.
         """
-        oracle, reports = noise.oracle, noise.num_reports
+        oracle, reports, limits = noise.oracle, noise.num_reports, self.limits
         fresh: dict[str, float | Floats | Ints] = {
             "votes": votes,
             "num_reports": reports,
@@ -122,30 +119,22 @@ class Evidence:
             "score": 0.0 if limits is None else limits.scores(oracle, votes, reports, planned),
             "planned": planned,
         }
-        sums = {name: getattr(self, name).copy() for name in fresh}
+        sums = {name: getattr(self, name).copy() for name in _SUMS}
         for name, values in fresh.items():
             sums[name][: len(votes)] += values
-        return Evidence(**sums)
+        return Evidence(**sums, limits=limits)
 
-    def without_round(self, limits: Limits, planned: int) -> Evidence:
-        """Return the evidence after a planned round that does not take place.
-
-        Args:
-            limits: See `with_votes`.
-            planned: Its most reports, by the plan.
-        """
-        score = self.score + planned * limits.chance
+    def without_round(self, planned: int) -> Evidence:
+        """Return the evidence after a round of so many planned reports that does not take place."""
+        chance = 0.0 if self.limits is None else self.limits.chance
+        score = self.score + planned * chance
         return replace(self, score=score, planned=self.planned + planned)
 
     def and_nothing(self, num_words: int) -> Evidence:
         """Return the evidence with none for so many more words."""
-        other = Evidence.nothing(num_words)
-        return Evidence(
-            **{
-                name: np.concatenate([getattr(self, name), getattr(other, name)])
-                for name in self.__dataclass_fields__
-            }
-        )
+        more = np.zeros(num_words)
+        sums: dict[str, Any] = {name: np.append(getattr(self, name), more) for name in _SUMS}
+        return replace(self, **sums)
 
     def accepted(
         self,
@@ -154,7 +143,6 @@ class Evidence:
         *,
         support: float,
         anonymity_k: int = 0,
-        limits: Limits | None = None,
     ) -> tuple[Found, Bools]:
         """Return the words to believe, with how sure that is, and which.
 
@@ -165,9 +153,8 @@ class Evidence:
             support: The largest p of the rounds that asked: with what probability a report for a
                 word supports it, at most.
             anonymity_k: k: a discovery is false if at most k clients hold the word.
-            limits: Of all rounds that may have asked; None where only the validation round did.
         """
-        if limits is None:
+        if self.limits is None:
             tested = p_values_of_rare(
                 self.votes,
                 self.num_reports,
@@ -177,7 +164,7 @@ class Evidence:
             )
         else:
             tested = p_values_of_rounds(
-                self.score, self.planned, limits=limits, holders=anonymity_k
+                self.score, self.planned, limits=self.limits, holders=anonymity_k
             )
         chosen = benjamini_hochberg(tested, rate)
         # What is shown as z takes the rounds of the run for fixed; no word returns by it.

@@ -20,11 +20,12 @@ from fedhh.found import Found
 from fedhh.oracles import OracleSpec
 from fedhh.oracles.client_votes import VotesPerClient
 from fedhh.oracles.consistency import PostProcessing
+from fedhh.protocol import RunState
 from fedhh.questions.names import TrieNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
 from fedhh.server.cohorts import Cohorts, Contributing
-from fedhh.server.evidence import Evidence, Limits
+from fedhh.server.evidence import Evidence
 from fedhh.server.validation import Validation
 from fedhh.settings import Count, FromConfig, PrivacyBudget, Share, ShareOrNone
 from fedhh.validation import InputError
@@ -247,14 +248,9 @@ class CohortProtocol(Cohorts):
         known = self.known_words.contains_all(self.symbols.decode(found.codes))
         return found.only(np.flatnonzero(~known)) if known.any() else found
 
-    def earlier_evidence(self, own: Any) -> Evidence | None:
+    def earlier_evidence(self, run: RunState) -> Evidence:
         """Return what clients said about found words who were asked after these were found."""
-        return None
-
-    @property
-    def limits(self) -> Limits | None:
-        """Limits of the rounds that may ask about a found word; None where one round does."""
-        return None
+        return Evidence.nothing(len(run.found.codes))
 
     def most_reports(self, planned: PlannedRound) -> int:
         """Return how many reports a planned round has at most; clients, where these are counted."""

@@ -12,7 +12,6 @@ from fedhh.accounting.rounds import PlannedRound
 from fedhh.found import Found
 from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.question import Question
-from fedhh.server.evidence import Evidence
 
 if TYPE_CHECKING:
     from fedhh.server.local_discovery import CohortProtocol
@@ -36,16 +35,12 @@ class Validation:
     def hear(self, run: RunState, answers: Answers) -> Heard:
         """Return the words that the votes let through."""
         protocol, noise, votes = self.protocol, answers.noise, answers.votes
-        earlier = protocol.earlier_evidence(run.own)
-        limits = None if earlier is None else protocol.limits
-        before = Evidence.nothing(len(votes)) if earlier is None else earlier
-        most = 0 if earlier is None else protocol.most_reports(answers.planned)
-        accepted, chosen = before.with_votes(noise, votes, limits=limits, planned=most).accepted(
+        earlier, most = protocol.earlier_evidence(run), protocol.most_reports(answers.planned)
+        accepted, chosen = earlier.with_votes(noise, votes, most).accepted(
             self._estimated(run.found, answers),
             protocol.false_discovery_rate,
             support=noise.oracle.p,
             anonymity_k=protocol.anonymity_k,
-            limits=limits,
         )
         if (how := protocol.post_processing) != "none":
             # Intervals are about estimates without it.
@@ -56,10 +51,10 @@ class Validation:
             threshold=int(votes[chosen].min()) if chosen.any() else int(votes.max()) + 1,
             num_candidates=len(votes),
             num_kept=len(accepted.codes),
-            kept_by="validation" if earlier is None else "evidence",
+            kept_by="validation" if earlier.limits is None else "evidence",
         )
         # Votes of several rounds decide together.
-        z = decision.threshold_z if earlier is None else math.nan
+        z = decision.threshold_z if earlier.limits is None else math.nan
         return Heard(
             own=run.own,
             decision=replace(decision, threshold_z=z),

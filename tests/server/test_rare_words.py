@@ -154,14 +154,14 @@ def p_by_plan(found, *, planned, limits, holders):
     """Return the p-values of runs by what is planned, as a run computes them."""
     evidence = []
     for votes, used, _ in found:
-        one = Evidence.nothing(1)
+        one = Evidence.nothing(1, limits)
         for count, asked, most in zip(votes, used, planned, strict=True):
             if asked is None:
-                one = one.without_round(limits, most)
+                one = one.without_round(most)
             else:
                 noise = Noise(oracle=asked[1], num_reports=asked[0])
                 counts = np.array([count])
-                one = one.with_votes(noise, counts, limits=limits, planned=most)
+                one = one.with_votes(noise, counts, most)
         evidence.append((one.score[0], one.planned[0]))
     scores, most = np.array(evidence).T
     return p_values_of_rounds(scores, most, limits=limits, holders=holders)

@@ -61,7 +61,7 @@ class ValidationRound:
         votes, noise = tally[:NUM_WORDS], Noise(oracle=oracle, num_reports=n)
         estimate = noise.estimate(votes)
         words = replace(CANDIDATES, estimate=estimate, variance=noise.variance(estimate))
-        return before.with_votes(noise, votes), words
+        return before.with_votes(noise, votes, n), words
 
 
 # Five votes by chance, where their distribution is skewed; many, where it is nearly normal; and the
@@ -176,15 +176,15 @@ def test_a_round_adds_up_to_what_the_oracle_says_of_it():
     oracle = SubsetSelection(epsilon=3.0, domain_size=41, subset_size="optimal")
     tally = np.arange(100, 141)
     noise = Noise(oracle=oracle, num_reports=900)
-    once = Evidence.nothing(5).with_votes(noise, tally[:3])
+    once = Evidence.nothing(5).with_votes(noise, tally[:3], 900)
     assert once.votes.tolist() == [100, 101, 102, 0, 0]
     assert once.num_reports.tolist() == [900, 900, 900, 0, 0]
     np.testing.assert_allclose(once.expected[:3], 900 * oracle.q)
-    twice = once.with_votes(noise, tally[:4]).and_nothing(2)
+    twice = once.with_votes(noise, tally[:4], 900).and_nothing(2)
     assert twice.votes.tolist() == [200, 202, 204, 103, 0, 0, 0]
     words = CANDIDATES.only(np.arange(7))
     # With all votes of one round for it, a word is certain.
-    sure = Evidence.nothing(7).with_votes(noise, np.full(7, 700))
+    sure = Evidence.nothing(7).with_votes(noise, np.full(7, 700), 900)
     found, chosen = sure.accepted(words, RATE, support=oracle.p)
     assert chosen.all()
     np.testing.assert_allclose(found.interval_z, stats.norm.isf(0.025))

@@ -204,7 +204,7 @@ class AdaptiveTrieHH(LocalTrie):
             **vars(state),
             belief=TriePosterior.before_any_vote(state.trie.width),
             model=model,
-            evidence=Evidence.nothing(0),
+            evidence=Evidence.nothing(0, self._limits),
         )
 
     def ask(self, planned: PlannedRound, run: RunState) -> Question | None:
@@ -242,14 +242,14 @@ class AdaptiveTrieHH(LocalTrie):
         if self.asks_again:
             carried = every[len(votes) : len(votes) + len(run.found.codes)]
             most = self.most_reports(answers.planned)
-            evidence = evidence.with_votes(noise, carried, limits=self.limits, planned=most)
+            evidence = evidence.with_votes(noise, carried, most)
         found = self._new_candidates(run, answers, chosen.words)
         evidence = evidence.and_nothing(len(found.codes))
-        if not len(chosen.prefixes) and self.limits is not None:
+        if not len(chosen.prefixes):
             # What ends a pass before its last layer may be votes for the words.
             for each in self.plan.layers:
                 if each.layer > question.layer and not each.validates:
-                    evidence = evidence.without_round(self.limits, self.most_reports(each))
+                    evidence = evidence.without_round(self.most_reports(each))
         kept = np.sort(np.concatenate([chosen.prefixes, chosen.words]))
         survived = votes[kept]
         decision = Decision(
@@ -271,11 +271,12 @@ class AdaptiveTrieHH(LocalTrie):
         )
         return replace(heard, posterior=chosen.posterior)
 
-    def earlier_evidence(self, own: AdaptiveState) -> Evidence | None:
-        return own.evidence if self.asks_again else None
+    def earlier_evidence(self, run: RunState) -> Evidence:
+        evidence: Evidence = run.own.evidence
+        return evidence
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def _limits(self) -> Limits | None:
         """Of some of the domains that each layer and the validation round may have."""
         if not self.asks_again:
             return None
