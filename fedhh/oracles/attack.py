@@ -18,8 +18,6 @@ the wanted values, it is (c - r q) / (p - q) for a `PureOracle`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -74,20 +72,29 @@ def maximal_gain(
     return expected_gain(oracle, best, wanted, share=share, frequency=frequency)
 
 
-def aggregate_in_parts(
-    oracle: FrequencyOracle, make: Callable[[int], Reports], count: int, out: Tally
+def add_crafted(
+    oracle: FrequencyOracle,
+    values: Values,
+    *,
+    sign: int,
+    count: int,
+    rng: np.random.Generator,
+    out: Tally,
 ) -> None:
-    """Add reports to ``(aggregate_size,) int64``, made in parts that fit the memory.
+    """Add reports that `FrequencyOracle.craft` makes, in parts that fit the memory.
 
     Args:
         oracle: What they are for.
-        make: Makes so many.
-        count: How many in all.
-        out: Changed in place.
+        values: See there, as ``sign``, ``count`` and ``rng``.
+        sign: ...
+        count: ...
+        rng: ...
+        out: ``(aggregate_size,) int64``, changed in place.
     """
     step = max(1, int(_BITS_AT_ONCE // max(oracle.report_bits, 64)))
     for start in range(0, count, step):
-        oracle.aggregate(make(min(step, count - start)), out=out)
+        reports = oracle.craft(values, sign=sign, count=min(step, count - start), rng=rng)
+        oracle.aggregate(reports, out=out)
 
 
 # What crafted reports are made of: some values as wanted, the rest at random.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import OracleSpec, PureOracle, make_pure_oracle
-from fedhh.oracles.attack import aggregate_in_parts
+from fedhh.oracles.attack import add_crafted
 from fedhh.oracles.families import SampledAggregates
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack
@@ -17,7 +17,7 @@ from fedhh.questions.clients import Coins, Known, Said, Sent, Values
 from fedhh.questions.names import StringNames
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import SEED_BITS, Aggregate, Question, Tally
-from fedhh.questions.reports import or_random, report_maker, tell
+from fedhh.questions.reports import or_random, tell
 from fedhh.validation import InputError
 from fedhh.words.parts import StringParts
 from fedhh.words.trie import Codes
@@ -202,11 +202,11 @@ class Records(PaddedRecords):
         sign = attack.sign if len(keys) else 0
         word_sums, fragment_sums, records = self.split(attack.tally)
         positions = self.puzzle.num_positions
-        make = report_maker(self.words, keys, sign, attack.rng)
-        aggregate_in_parts(self.words, make, attack.count, word_sums)
+        of_all: dict[str, Any] = {"sign": sign, "rng": attack.rng}
+        add_crafted(self.words, keys, count=attack.count, out=word_sums, **of_all)
         numbers = attack.rng.multinomial(attack.count, np.full(positions, 1 / positions))
         for place, number in enumerate(numbers.tolist()):
-            make = report_maker(self.fragments, parts[:, place], sign, attack.rng)
-            aggregate_in_parts(self.fragments, make, number, fragment_sums[place])
+            sums = fragment_sums[place]
+            add_crafted(self.fragments, parts[:, place], count=number, out=sums, **of_all)
         records += numbers
         return attack.sent(holds=sign != 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,16 +10,13 @@ from typing import Any
 import numpy as np
 
 from fedhh.oracles import FrequencyOracle, OracleSpec, PureOracle, make_oracle, make_pure_oracle
-from fedhh.oracles.base import Reports as OracleReports
 from fedhh.oracles.client_votes import ClientVotes, VotesPerClient
 from fedhh.questions.channel import Channel, RngOf
 from fedhh.questions.choice import Attack
 from fedhh.questions.clients import Coins, Held, Said, Sent, Values
 from fedhh.questions.names import ItemSets, TrieNames
 from fedhh.questions.noise import Noise
-from fedhh.questions.question import SEED_BITS, Aggregate, Messages, Question, Tally
-
-ReportMaker = Callable[[int], OracleReports]
+from fedhh.questions.question import SEED_BITS, Aggregate, Question, Tally
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -265,29 +261,19 @@ class Reports(Channel):
         Where none of the words has a value in the question, reports are random.
         """
         values, sign = attack.aim
-        make = report_maker(self.randomizer, values, sign, attack.rng)
-        return attack.sent(holds=sign != 0, messages=self._send(attack, make))
-
-    def _send(self, attack: Attack, make: ReportMaker) -> Messages | None:
-        """Add an attack's reports to the tally, or return them."""
+        oracle, count, rng = self.randomizer, attack.count, attack.rng
         votes = self.client_votes(attack.question.max_items)
-        if votes is not None:
-            # However many of its reports say the same, they are one vote.
-            votes.add_reports(make(attack.count), out=attack.tally)
-        elif self.adds_up:
-            from fedhh.oracles.attack import aggregate_in_parts
+        if votes is None and self.adds_up:
+            from fedhh.oracles.attack import add_crafted
 
-            aggregate_in_parts(self.randomizer, make, attack.count, attack.tally)
-        else:
-            return make(attack.count).astype(np.int64)
-        return None
-
-
-def report_maker(
-    oracle: FrequencyOracle, values: Values, sign: int, rng: np.random.Generator
-) -> ReportMaker:
-    """Return what makes reports for values (sign 1), against them (-1), or at random (0)."""
-    return lambda count: oracle.craft(values, sign=sign, count=count, rng=rng)
+            add_crafted(oracle, values, sign=sign, count=count, rng=rng, out=attack.tally)
+            return attack.sent(holds=sign != 0)
+        reports = oracle.craft(values, sign=sign, count=count, rng=rng)
+        if votes is None:
+            return attack.sent(holds=sign != 0, messages=reports.astype(np.int64))
+        # However many of its reports say the same, they are one vote.
+        votes.add_reports(reports, out=attack.tally)
+        return attack.sent(holds=sign != 0)
 
 
 def tell(

@@ -17,7 +17,7 @@ from fedhh.oracles import (
     OracleSpec,
     make_oracle,
 )
-from fedhh.oracles.attack import aggregate_in_parts, expected_gain, maximal_gain
+from fedhh.oracles.attack import add_crafted, expected_gain, maximal_gain
 from fedhh.oracles.base import Reports
 from fedhh.testing import follows_distribution
 from fedhh.testing.statistics import rows
@@ -427,13 +427,15 @@ def test_of_somebody_elses_oracle_all_reports_are_tried():
 def test_sums_in_parts_are_those_of_all_reports(monkeypatch):
     monkeypatch.setattr("fedhh.oracles.attack._BITS_AT_ONCE", 500)
     of, asked = oracle("ss"), []
-    out = np.zeros(128, dtype=np.int64)
+    out, craft = np.zeros(128, dtype=np.int64), type(of).craft
 
-    def make(count):
-        asked.append(count)
-        return of.craft([7], sign=1, count=count, rng=np.random.default_rng(0))
+    def counted(self, values, **how):
+        asked.append(how["count"])
+        return craft(self, values, **how)
 
-    aggregate_in_parts(of, make, 11, out)
+    monkeypatch.setattr(type(of), "craft", counted)
+    rng = np.random.default_rng(0)
+    add_crafted(of, np.array([7]), sign=1, count=11, rng=rng, out=out)
     assert sum(asked) == 11 == out[7]
     assert len(asked) > 2
     assert out.sum() == 11 * of.d
