@@ -13,6 +13,7 @@ from fedhh import oracles
 from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
 from fedhh.oracles.base import PureVotes
+from fedhh.privacy_loss.binomial import upper_tail
 from fedhh.questions.noise_shares import NoiseShares
 
 if TYPE_CHECKING:
@@ -25,22 +26,6 @@ _ROWS_AT_ONCE = 1024
 _VOTES_AT_ONCE = 2**15
 # Where a Chernoff bound is looked for, in deviations: from hardly any to far beyond all doubt.
 _TILTS = np.geomspace(0.01, 2000, 140)
-
-
-def chance_of_votes(votes: Ints, num_reports: int, q: float) -> Floats:
-    """Return ``(c,) float64``: P(at least so many votes), each of the reports one with chance q.
-
-    It is scipy.stats.binom.sf(votes - 1, num_reports, q), to the last bit in versions of SciPy that
-    take both from Boost, without the second that loading scipy.stats takes.
-
-    Args:
-        votes: ``(c,) int64``.
-        num_reports: n, at least 0.
-        q: In [0, 1].
-    """
-    inside = np.clip(votes, 1, max(num_reports, 1)).astype(np.float64)
-    chances = scipy.special.betainc(inside, num_reports - inside + 1, q)
-    return np.where(votes < 1, 1.0, np.where(votes > num_reports, 0.0, chances))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -197,7 +182,7 @@ class Noise:
             ``(c,) float64``; infinite where the noise cannot reach the votes at all.
         """
         expected, spread = self.votes_mean, self.votes_std
-        exact = -scipy.special.ndtri(chance_of_votes(votes, self.num_reports, self.oracle.q))
+        exact = -scipy.special.ndtri(upper_tail(votes, self.num_reports, self.oracle.q))
         if spread:
             # Beyond 37 deviations the tail underflows; the normal value is as good as any there.
             exact = np.where(np.isposinf(exact), (votes - expected) / spread, exact)

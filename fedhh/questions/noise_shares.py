@@ -34,6 +34,7 @@ import numpy as np
 import scipy
 
 from fedhh.arrays import Floats, Ints
+from fedhh.privacy_loss.search import smallest_true
 from fedhh.validation import InputError, require_between
 
 NoiseName = Literal["discrete-laplace", "skellam"]
@@ -113,16 +114,7 @@ class NoiseShares(ABC):
 
     def reach(self, log_chance: float) -> int:
         """Return the least T with a certified ln P(noise > T) of at most this, of any part."""
-        low, high = 0, 1
-        while self.log_tail(high + 1) > log_chance:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.log_tail(middle + 1) <= log_chance:
-                high = middle
-            else:
-                low = middle
-        return high
+        return smallest_true(lambda last: self.log_tail(last + 1) <= log_chance, low=1)
 
     def least_sum(self, chance: float, part: float = 1.0) -> int:
         """Return the least sum that noise alone reaches with at most a probability; at least 1.

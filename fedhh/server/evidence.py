@@ -18,7 +18,7 @@ import scipy
 from fedhh.arrays import Bools, Floats, Ints
 from fedhh.found import Found
 from fedhh.oracles.base import PureVotes
-from fedhh.privacy_loss.binomial import binomial_excess
+from fedhh.privacy_loss.binomial import binomial_excess, upper_tail
 from fedhh.questions.noise import Noise
 
 MISSES = 0.05
@@ -196,11 +196,8 @@ def p_values(votes: Floats, num_reports: Floats, expected: Floats) -> Floats:
         num_reports: ``(c,) float64``: reports of the rounds that asked about each.
         expected: ``(c,) float64``: the sum of n q over these rounds.
     """
-    is_above = (votes >= 1) & (votes >= expected + 1)
-    count = np.where(is_above, votes, 1.0)
-    trials = np.maximum(num_reports, count)
     rate = np.where(num_reports > 0, expected / np.maximum(num_reports, 1), 0.0)
-    return np.where(is_above, scipy.special.betainc(count, trials - count + 1, rate), 1.0)
+    return np.where(votes >= expected + 1, upper_tail(votes, num_reports, rate), 1.0)
 
 
 def p_values_of_rare(

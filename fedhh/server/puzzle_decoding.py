@@ -6,7 +6,7 @@ import numpy as np
 
 from fedhh.arrays import Floats, Ints
 from fedhh.oracles import PureOracle
-from fedhh.questions.noise import chance_of_votes
+from fedhh.privacy_loss.binomial import upper_tail
 from fedhh.words.puzzle import FragmentPuzzle
 from fedhh.words.trie import Codes
 
@@ -71,7 +71,7 @@ def assemble(
         )
         values = values[np.argsort(-votes[values], kind="stable")[:max_fragments]]
         distinct, numbers = np.unique(votes[values], return_inverse=True)
-        rivals = np.count_nonzero(possible) * chance_of_votes(distinct, reports, oracle.q)
+        rivals = np.count_nonzero(possible) * upper_tail(distinct, reports, oracle.q)
         costs = (np.maximum(rivals, _FEWEST_RIVALS) / _FEWEST_RIVALS)[numbers]
         kept.append((values[costs <= largest], costs[costs <= largest]))
     candidates = []

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fedhh.privacy_loss.binomial import (
     binomial_excess,
@@ -133,3 +134,17 @@ def test_a_lattice_accounts_for_all_the_probability(trials, p, tolerance):
     assert bins.below < 1e-40
     assert bins.first[0] >= 0
     assert bins.last[-1] <= trials
+
+
+@every("num_reports", [0, 1, 7, 2_000, 10**7])
+@every("q", [0.0, 1e-9, 0.1, 0.5, 1.0])
+def test_upper_tails_are_those_of_scipy_also_at_their_ends(num_reports: int, q: float) -> None:
+    rng = np.random.default_rng(0)
+    votes = np.unique(
+        np.r_[np.arange(-2, 12), rng.binomial(num_reports, q, 40), num_reports + np.arange(-2, 3)]
+    )
+    expected = stats.binom.sf(votes - 1, num_reports, q)
+    assert upper_tail(votes, num_reports, q) == pytest.approx(expected, rel=1e-9, abs=0)
+    shifted = upper_tail(votes + 1, num_reports, q)
+    if num_reports and 0 < q < 1:
+        assert shifted != pytest.approx(expected, rel=1e-9, abs=0)

@@ -17,8 +17,7 @@ from fedhh.oracles import (
     SubsetSelection,
 )
 from fedhh.oracles.hashed import sample_sketch
-from fedhh.questions.noise import Noise, SketchNoise, chance_of_votes
-from tests.every import every
+from fedhh.questions.noise import Noise, SketchNoise
 from tests.thinned import thinned
 
 ALPHA = 1e-9
@@ -160,17 +159,3 @@ def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
         shown.append(Noise.of_aggregate(oracle, n, sums).variance(counts[asked].astype(float)))
     assert np.mean(shown, axis=0) == pytest.approx(exact, rel=0.1)
     assert (exact[1:] > 2 * alone[1:]).all()
-
-
-@every("num_reports", [0, 1, 7, 2_000, 10**7])
-@every("q", [0.0, 1e-9, 0.1, 0.5, 1.0])
-def test_chances_of_votes_are_the_binomial_tail(num_reports, q):
-    rng = np.random.default_rng(0)
-    votes = np.unique(
-        np.r_[np.arange(-2, 12), rng.binomial(num_reports, q, 40), num_reports + np.arange(-2, 3)]
-    )
-    expected = stats.binom.sf(votes - 1, num_reports, q)
-    assert chance_of_votes(votes, num_reports, q) == pytest.approx(expected, rel=1e-9, abs=0)
-    shifted = chance_of_votes(votes + 1, num_reports, q)
-    if num_reports and 0 < q < 1:
-        assert shifted != pytest.approx(expected, rel=1e-9, abs=0)
