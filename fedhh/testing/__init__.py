@@ -6,7 +6,7 @@ property does not hold, with the value seen and the bound.
 
 from fedhh.testing.checks import Check, ConformanceError
 from fedhh.testing.oracle_distributions import report_distribution, tally_distribution
-from fedhh.testing.protocol_trial import LETTERS, ProtocolTrial, protocol_trial, small_population
+from fedhh.testing.protocol_trial import LETTERS, ProtocolTrial, small_population
 from fedhh.testing.statistics import ALPHA, distribution_p_value, follows_distribution, rows
 from fedhh.testing.suites import (
     ORACLE_CASES,
@@ -29,7 +29,6 @@ __all__ = [
     "follows_distribution",
     "oracle_checks",
     "protocol_checks",
-    "protocol_trial",
     "report_distribution",
     "rows",
     "small_population",

@@ -116,9 +116,9 @@ def _small_populations_are_refused(trial: ProtocolTrial, seed: int) -> None:
     )
 
 
-@CHECKS.add(lambda trial: bool(trial.bad_settings))
+@CHECKS.add(lambda trial: bool(trial.refused))
 def _bad_settings_are_refused(trial: ProtocolTrial, seed: int) -> None:
-    for name, value in trial.bad_settings:
+    for name, value in trial.refused:
         protocol: Any = copy.deepcopy(trial.protocol)
         changed = partial(dataclasses.replace, protocol, **{name: value})
         expect_refusal(f"{name}={value!r}", changed, naming=name)

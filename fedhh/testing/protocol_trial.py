@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from typing import Any
 
@@ -66,17 +66,18 @@ class ProtocolTrial:
     """A protocol's settings, and the clients that it is tried on.
 
     Attributes:
-        protocol: The settings.
-        population: The clients.
+        protocol: The settings, small enough for the population: a check makes up to three runs.
+        population: Who is asked; `small_population` by default.
         workers: Numbers of Ray workers with which a run has to give the same bits; none by
             default, since Ray takes seconds to start.
-        bad_settings: Fields and values that have to be refused.
+        bad_settings: Fields with values that must be refused; if None, -1 for every integer, NaN
+            for every float and an unknown word for every string.
     """
 
     protocol: DiscoveryProtocol
-    population: Clients
-    workers: tuple[int, ...] = ()
-    bad_settings: tuple[tuple[str, Any], ...] = ()
+    population: Clients = field(default_factory=small_population)
+    workers: Sequence[int] = ()
+    bad_settings: Sequence[tuple[str, Any]] | None = None
 
     def __str__(self) -> str:
         return str(self.protocol)
@@ -85,6 +86,17 @@ class ProtocolTrial:
         """Return the settings that a run of a seed has; fresh ones every time."""
         settled = self.protocol.settle(num_clients=self.population.num_clients, seed=seed)
         return copy.deepcopy(settled)
+
+    @property
+    def refused(self) -> Sequence[tuple[str, Any]]:
+        """Fields with values that must be refused."""
+        if self.bad_settings is not None:
+            return self.bad_settings
+        meaningless: dict[type, Any] = {int: -1, float: math.nan, str: "no such choice"}
+        # Fields only: whatever else a protocol has worked out and kept is no setting.
+        settings: Any = self.protocol
+        kinds = {each.name: type(getattr(settings, each.name)) for each in fields(settings)}
+        return [(name, meaningless[kind]) for name, kind in kinds.items() if kind in meaningless]
 
     @cached_property
     def _runs(self) -> dict[int, list[Round]]:
@@ -108,44 +120,6 @@ class ProtocolTrial:
 
     def summaries(self, seed: int) -> list[RoundSummary]:
         return list(self.last_state(seed).history)
-
-
-def protocol_trial(
-    protocol: DiscoveryProtocol,
-    *,
-    population: Clients | None = None,
-    workers: Sequence[int] = (),
-    bad_settings: Sequence[tuple[str, Any]] | None = None,
-) -> ProtocolTrial:
-    """Return what the checks of protocols are called on.
-
-    Args:
-        protocol: The settings, small enough for the population: a check makes up to three runs.
-        population: Who is asked; `small_population` if None.
-        workers: Numbers of Ray workers with which a run has to give the same bits.
-        bad_settings: Fields with values that must be refused; if None, -1 for every integer, NaN
-            for every float and an unknown word for every string.
-    """
-    return ProtocolTrial(
-        protocol=protocol,
-        population=population or small_population(),
-        workers=tuple(workers),
-        bad_settings=(_bad_settings(protocol) if bad_settings is None else tuple(bad_settings)),
-    )
-
-
-def _bad_settings(protocol: DiscoveryProtocol) -> tuple[tuple[str, Any], ...]:
-    """Return a field and a value that means nothing, for every number and name of the settings."""
-    # Fields only: whatever else a protocol has worked out and kept is no setting.
-    settings: Any = protocol
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    meaningless: dict[type, Any] = {int: -1, float: math.nan, str: "no such choice"}
-    return tuple(
-        (name, bad)
-        for name, value in values.items()
-        for kind, bad in meaningless.items()
-        if isinstance(value, kind) and not isinstance(value, bool)
-    )
 
 
 def run_rounds(protocol: DiscoveryProtocol, executor: Executor) -> Iterator[Round]:

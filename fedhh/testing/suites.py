@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fedhh.clients.clients import Clients
 from fedhh.oracles.base import FrequencyOracle
 from fedhh.protocol import DiscoveryProtocol
 from fedhh.testing import (
@@ -22,7 +21,7 @@ from fedhh.testing import (
     protocol_statements,
 )
 from fedhh.testing.checks import Check
-from fedhh.testing.protocol_trial import ProtocolTrial, protocol_trial
+from fedhh.testing.protocol_trial import ProtocolTrial
 
 ORACLE_CASES: tuple[tuple[float, int], ...] = ((0.5, 4), (2.0, 5), (4.0, 3))
 """Epsilons and sizes of domains small enough to enumerate all reports, and even three together."""
@@ -74,7 +73,7 @@ def protocol_checks(trial: ProtocolTrial | None = None) -> tuple[Check[ProtocolT
 
     To see each by its name in pytest::
 
-        TRIAL = protocol_trial(MyProtocol(clients_per_layer=500))
+        TRIAL = ProtocolTrial(MyProtocol(clients_per_layer=500))
 
         @pytest.mark.parametrize("check", protocol_checks(TRIAL), ids=str)
         def test_my_protocol(check):
@@ -84,21 +83,12 @@ def protocol_checks(trial: ProtocolTrial | None = None) -> tuple[Check[ProtocolT
     return tuple(check for check in checks if trial is None or check.applies(trial))
 
 
-def check_protocol(
-    protocol: DiscoveryProtocol,
-    *,
-    population: Clients | None = None,
-    workers: Sequence[int] = (),
-    bad_settings: Sequence[tuple[str, Any]] | None = None,
-    seed: int = 0,
-) -> None:
-    """Run all checks that apply to a protocol; see `protocol_trial` for the arguments.
+def check_protocol(protocol: DiscoveryProtocol, *, seed: int = 0, **settings: Any) -> None:
+    """Run all checks that apply to a protocol; see `ProtocolTrial` for the other arguments.
 
     Raises:
         ConformanceError: A property does not hold. The message starts with the check's name.
     """
-    trial = protocol_trial(
-        protocol, population=population, workers=workers, bad_settings=bad_settings
-    )
+    trial = ProtocolTrial(protocol, **settings)
     for check in protocol_checks(trial):
         check(trial, seed=seed)

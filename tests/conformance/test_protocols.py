@@ -19,7 +19,7 @@ from fedhh.server.treehist import TreeHist
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
 from fedhh.server.weighted_gaussian import DpSips, WeightedGaussianSelection
-from fedhh.testing import LETTERS, protocol_checks, protocol_trial, small_population
+from fedhh.testing import LETTERS, ProtocolTrial, protocol_checks, small_population
 from fedhh.words.candidates import Candidates
 from tests.thinned import thinned
 
@@ -127,7 +127,7 @@ PROTOCOLS = {
     "dp-sips": DpSips(**TRUSTED, clients_per_layer=1_000, max_items=3),
     "sample-and-threshold": SampleAndThreshold(**TRUSTED, max_items=2, sample_rate=0.2),
 }
-TRIALS = {name: protocol_trial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
+TRIALS = {name: ProtocolTrial(each, population=POPULATION) for name, each in PROTOCOLS.items()}
 
 
 @pytest.mark.parametrize(

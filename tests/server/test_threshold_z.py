@@ -24,7 +24,7 @@ from fedhh.server.tee_histogram import TeeHistogram
 from fedhh.server.triehh import TrieHH
 from fedhh.server.two_servers import TwoServers
 from fedhh.server.weighted_gaussian import DpSips
-from fedhh.testing import LETTERS, protocol_trial, small_population
+from fedhh.testing import LETTERS, ProtocolTrial, small_population
 from fedhh.words.candidates import Candidates
 from tests import questions_of_each_kind as ask
 
@@ -63,7 +63,7 @@ OTHERWISE = {
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_it_is_the_normal_quantile_of_the_threshold_among_votes_or_missing(name):
-    trial = protocol_trial(PROTOCOLS[name], population=POPULATION)
+    trial = ProtocolTrial(PROTOCOLS[name], population=POPULATION)
     stated = 0
     for past, summary in zip(trial.run(3), trial.summaries(3), strict=True):
         decided_by_votes = summary.decides and summary.layer not in OTHERWISE.get(name, ())

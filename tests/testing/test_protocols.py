@@ -17,9 +17,9 @@ from fedhh.server.pem import Pem
 from fedhh.testing import (
     LETTERS,
     ConformanceError,
+    ProtocolTrial,
     check_protocol,
     protocol_checks,
-    protocol_trial,
     small_population,
 )
 from fedhh.words.lexicon import Lexicon
@@ -178,7 +178,7 @@ def failures(kind: type, **settings: object) -> dict[str, str]:
     """What the checks say of a protocol; the same for all tests that ask."""
     found = {}
     protocol = kind(**(settings or TRIE))
-    trial = protocol_trial(protocol, population=POPULATION)
+    trial = ProtocolTrial(protocol, population=POPULATION)
     for check in protocol_checks(trial):
         try:
             check(trial, seed=3)
@@ -224,6 +224,6 @@ def test_a_failure_says_where_and_what():
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
 def test_ray_workers_give_the_same_bits(shared_ray):
-    trial = protocol_trial(LdpTrieHH(**TRIE), population=POPULATION, workers=(1,))
+    trial = ProtocolTrial(LdpTrieHH(**TRIE), population=POPULATION, workers=(1,))
     checks = {check.name: check for check in protocol_checks(trial)}
     checks["ray_workers_give_the_same_bits"](trial, seed=3)

@@ -4,11 +4,11 @@ import numpy as np
 from fedhh_extras.random_bits import BitTrieHH, RandomBits
 
 import fedhh
-from fedhh.testing import protocol_checks, protocol_trial, small_population
+from fedhh.testing import ProtocolTrial, protocol_checks, small_population
 from tests.every import every
 
 POPULATION = small_population(12_000)
-TRIAL = protocol_trial(
+TRIAL = ProtocolTrial(
     BitTrieHH(alphabet="abcdef", depth=3, eta_max=9, max_items=2, local_epsilon=8.0),
     population=POPULATION,
 )

@@ -4,12 +4,12 @@ import numpy as np
 from fedhh_extras.runoff import Runoff
 
 import fedhh
-from fedhh.testing import protocol_checks, protocol_trial, small_population
+from fedhh.testing import ProtocolTrial, protocol_checks, small_population
 from tests.every import every
 
 POPULATION = small_population(4_000)
 HELD = sorted(POPULATION.lexicon.words, key=len)[:6]
-TRIAL = protocol_trial(
+TRIAL = ProtocolTrial(
     Runoff(alphabet="abcdef", candidates=fedhh.Candidates(tuple(HELD)), keep=3),
     population=POPULATION,
 )

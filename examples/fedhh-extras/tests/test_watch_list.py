@@ -2,13 +2,13 @@ import numpy as np
 from fedhh_extras.watch_list import WatchList
 
 import fedhh
-from fedhh.testing import protocol_checks, protocol_trial, small_population
+from fedhh.testing import ProtocolTrial, protocol_checks, small_population
 from tests.every import every
 
 POPULATION = small_population(4_000)
 ORDER = np.argsort(-POPULATION.word_counts().holders, kind="stable")
 HELD = [POPULATION.lexicon.words[place] for place in ORDER[:4]]
-TRIAL = protocol_trial(
+TRIAL = ProtocolTrial(
     WatchList(alphabet="abcdef", candidates=fedhh.Candidates((*HELD, "fafafa")), local_epsilon=6.0),
     population=POPULATION,
 )
