@@ -13,7 +13,7 @@ from fedhh.oracles.base import FrequencyOracle, Reports, Tally
 from fedhh.oracles.families import SampledAggregates
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.testing.checks import Checks, expect, expect_added, expect_equal
-from fedhh.testing.statistics import ALPHA, distinct_rows, distribution_p_value, rows
+from fedhh.testing.statistics import ALPHA, distribution_p_value, rows
 
 CHECKS: Checks[FrequencyOracle] = Checks()
 """What enumeration shows, and what sampling shows of the code."""
@@ -53,8 +53,8 @@ def _sum_distribution(
     for value in values:
         sums = (outcomes[:, None] + singles).reshape(-1, singles.shape[1])
         weights = np.outer(chances, np.exp(oracle.log_prob(space, value))).ravel()
-        outcomes, places = distinct_rows(sums)
-        chances = np.bincount(places, weights=weights)
+        outcomes, places = np.unique(sums, axis=0, return_inverse=True)
+        chances = np.bincount(places.ravel(), weights=weights)
     return dict(zip(rows(outcomes), chances.tolist(), strict=True))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -62,22 +61,6 @@ def follows_distribution(
 def rows(array: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
     """Return one hashable outcome per entry of the first axis."""
     return [tuple(row) for row in np.asarray(array).reshape(len(array), -1).tolist()]
-
-
-def distinct_rows(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Return the distinct rows of ``(n, width)`` whole numbers, and ``(n,)``: which each row is."""
-    digits = table.astype(np.int64)
-    digits -= digits.min(axis=0)
-    sizes = [int(most) + 1 for most in digits.max(axis=0)]
-    if math.prod(sizes) >= 2**62:
-        found, places = np.unique(table, axis=0, return_inverse=True)
-        return found, places.reshape(-1)
-    # Read as one number, a row is sorted faster.
-    numbers = np.zeros(len(table), dtype=np.int64)
-    for column, size in enumerate(sizes):
-        numbers = numbers * size + digits[:, column]
-    _, first, places = np.unique(numbers, return_index=True, return_inverse=True)
-    return table[first], places
 
 
 def _outcomes(array: npt.NDArray[Any]) -> list[Any]:
