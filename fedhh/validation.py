@@ -83,9 +83,7 @@ def require_positive(**values: float) -> None:
     ...
     fedhh.validation.InputError: Expected 0 < epsilon < inf, got epsilon=-1.0.
     """
-    for name, value in values.items():
-        if not 0 < value < math.inf:
-            raise InputError(f"Expected 0 < {name} < inf, got {name}={shown(value)}.")
+    require_inside(0, math.inf, **values)
 
 
 def require_epsilon(**values: float) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from fedhh.arrays import Bools, Ints
 from fedhh.words.alphabet import FOREIGN, Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
-from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT, Codes
+from fedhh.words.trie import ABSENT, Codes, match_rows
 
 if TYPE_CHECKING:
     from fedhh.questions.names import TrieNames

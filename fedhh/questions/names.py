@@ -15,8 +15,7 @@ from fedhh.questions.clients import Held, Known, Values
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import SEED_BITS
 from fedhh.words.alphabet import END, FOREIGN, Alphabet
-from fedhh.words.rows import match_rows
-from fedhh.words.trie import Codes, PrefixTrie
+from fedhh.words.trie import Codes, PrefixTrie, match_rows
 
 if TYPE_CHECKING:
     # Compiled code loads with clients, and with no server that only asks.

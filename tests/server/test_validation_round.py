@@ -23,7 +23,7 @@ from fedhh.server.ldp_triehh import LdpTrieHH
 from fedhh.server.pem import Pem
 from fedhh.server.sfp import Sfp
 from fedhh.testing import ALPHA, LETTERS, small_population
-from fedhh.words.rows import match_rows
+from fedhh.words.trie import match_rows
 from tests.thinned import thinned
 from tests.zipf_words import everybody_holds, final_state
 

@@ -13,7 +13,7 @@ from fedhh.questions.names import TrieNames
 from fedhh.words import trie as trie_module
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon, LexiconWalk
-from fedhh.words.trie import ABSENT, PrefixTrie
+from fedhh.words.trie import ABSENT, PrefixTrie, match_rows
 
 ALPHABET = Alphabet(symbols="abc")
 words_of_abc = st.lists(st.text(alphabet="abcx", min_size=1, max_size=5), min_size=1, unique=True)
@@ -141,3 +141,19 @@ def test_words_are_walked_and_matched_by_pieces(monkeypatch):
     assert trie.walk(codes).tolist() == [at.get(word[:3], ABSENT) for word in words]
     matcher = WordMatcher(Lexicon(words=words))
     assert matcher.prefix_values(names, ALPHABET).tolist() == values
+
+
+def test_matching_rows_finds_each_row_and_nothing_else():
+    codes = np.array([[1, 2, 0], [1, 2, 3], [256, 0, 0], [1, 0, 0]], dtype=np.uint16)
+    rows = np.array([[1, 0, 0], [1, 2, 0], [2, 2, 2]], dtype=np.uint16)
+    assert match_rows(codes, rows).tolist() == [1, -1, -1, 0]
+    # Columns of wider tables do not lie one after the other.
+    assert match_rows(codes[:, :2], rows[:, :2]).tolist() == [1, 1, -1, 0]
+
+
+def test_rows_are_looked_up_by_pieces(monkeypatch):
+    monkeypatch.setattr(trie_module, "_AT_ONCE", 2)
+    codes = np.array([[1, 2], [1, 0], [3, 3], [1, 2], [2, 2]], dtype=np.uint16)
+    assert match_rows(codes, codes[[3, 4]]).tolist() == [0, -1, -1, 0, 1]
+    assert match_rows(codes[:0], codes[:1]).tolist() == []
+    assert match_rows(codes, codes[:0]).tolist() == [-1] * 5

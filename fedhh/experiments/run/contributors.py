@@ -18,7 +18,7 @@ from fedhh.protocol import Discoveries
 from fedhh.questions.channel import Answering
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Question
-from fedhh.words.rows import match_rows
+from fedhh.words.trie import match_rows
 
 _MOST_DRAWN = 2**18
 """Clients that are drawn again to measure shares, of a population that is not held in memory."""

@@ -16,8 +16,7 @@ from fedhh.questions.noise import AnyNoise
 from fedhh.questions.question import Aggregate
 from fedhh.simulation.engine import Round
 from fedhh.words.alphabet import END, Alphabet
-from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT
+from fedhh.words.trie import ABSENT, match_rows
 
 _Indices = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]

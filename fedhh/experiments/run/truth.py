@@ -20,8 +20,7 @@ from fedhh.questions.question import Question
 from fedhh.words.alphabet import END, Alphabet, beginning
 from fedhh.words.coded_words import FEWEST_SYLLABLES
 from fedhh.words.lexicon import Lexicon
-from fedhh.words.rows import match_rows
-from fedhh.words.trie import ABSENT, Codes, PrefixTrie
+from fedhh.words.trie import ABSENT, Codes, PrefixTrie, match_rows
 
 Shares = npt.NDArray[np.float64]
 

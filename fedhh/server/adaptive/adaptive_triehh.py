@@ -45,8 +45,7 @@ from fedhh.server.trie import EtaMax, TrieState
 from fedhh.settings import AUTO, CountOrAuto, FromConfig, Share, ShareOrNone, decided
 from fedhh.words.known_words import SCOWL70, KnownWords, language_list, named_list
 from fedhh.words.languages import ENGLISH, check_language
-from fedhh.words.rows import match_rows
-from fedhh.words.trie import Codes
+from fedhh.words.trie import Codes, match_rows
 
 _LIMIT, _LIMIT_OF_ROUND = 8.0, 5.0
 """The least share of clients to look for, in standard deviations of noise: over all clients where
