@@ -161,9 +161,9 @@ class LocalReports(Plan):
         return "" if self.padded else "; neighbors send equally many reports"
 
     def in_collections(self, times: int) -> Self:
-        """Return a plan that claims of a user what holds after so many collections by this one.
+        """Return the plan of so many collections.
 
-        Collections are composed as rounds are, whatever earlier ones decide. Where a client answers
+        They are composed as rounds are, whatever earlier ones decide. Where a client answers
         in one round, each counts as a round of the fewest answers, with any domain of the plan.
         """
         if times == 1:

@@ -175,6 +175,10 @@ class Plan:
         """Whom `who_randomize` leaves out, in a sentence; empty if nobody."""
         return ""
 
+    def in_collections(self, times: int) -> Plan | None:
+        """Return a plan of a user's privacy after so many collections; None if it is not known."""
+        return None
+
     @property
     def who_randomize(self) -> Plan:
         """The plan of those who randomize what they send, where others trust a curator."""

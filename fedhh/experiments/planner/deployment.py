@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fedhh.accounting.local_reports import LocalReports
 from fedhh.accounting.plan import Plan
 from fedhh.accounting.terms import PrivacyTerms
 from fedhh.clients.population import Population
@@ -217,9 +216,9 @@ class DeploymentPlan:
 
     def _after(self, plan: Plan, collections: int) -> str:
         """Return a user's central epsilon after collections, where it is known to compose."""
-        if not isinstance(plan, LocalReports):
-            return "-"
         after = plan.in_collections(collections)
+        if after is None:
+            return "-"
         return epsilon_text(after.central_epsilon("user", self._privacy_terms))
 
     @property
@@ -229,7 +228,7 @@ class DeploymentPlan:
             title="their settings, where not the default",
             columns=("protocol", "settings"),
             rows=tuple(
-                (each.trial.terms.title, _settings_text(self._changed(each.trial)))
+                (each.trial.terms.title, settings_text(self._changed(each.trial)))
                 for each in self.predictions
             ),
             note="",
@@ -253,7 +252,7 @@ class DeploymentPlan:
                     for name, cost in by.items()
                     if name not in ("days", "bytes")
                 },
-                "settings": _settings_text(self._changed(trial)),
+                "settings": settings_text(self._changed(trial)),
             }
             rows.append(cells)
         return TextTable(
@@ -354,7 +353,7 @@ def _trusted(plan: Plan) -> str:
     """Return whom the central guarantee of a plan rests on."""
     if plan.trusted:
         return plan.trusted
-    curator = "" if isinstance(plan, LocalReports) else ", and a curator by those who opted in"
+    curator = ", and a curator by those who opted in" if plan.who_trust else ""
     order = "; who answered in which round stays secret" if plan.hides_epochs else ""
     return f"a shuffler{curator}{order}"
 
@@ -377,6 +376,10 @@ def _number(value: float) -> str:
     return f"{value:,.4g}"
 
 
-def _settings_text(changed: dict[str, Any]) -> str:
-    text = ", ".join(f"{name} {value}" for name, value in changed.items())
+def settings_text(changed: dict[str, Any]) -> str:
+    """Return settings for a table: `DeploymentPlan.to_dict` has all digits of their numbers."""
+    text = ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in changed.items()
+    )
     return text or "all default"

@@ -6,6 +6,7 @@ import pytest
 
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.planner import trial
+from fedhh.experiments.planner.deployment import settings_text
 from fedhh.experiments.planner.goal import Goal, bytes_of, share_of
 from fedhh.experiments.run.equal_privacy import OutOfReachError
 from fedhh.validation import InputError
@@ -81,3 +82,9 @@ def test_where_no_local_epsilon_gives_as_much_as_is_allowed_the_largest_is_taken
     assert found.privacy.local_epsilon == 16.0
     with pytest.raises(OutOfReachError):
         trial.with_guarantee(config, Goal(central_epsilon=0.1, unit="item"), 200_000)
+
+
+def test_settings_are_shown_without_the_last_digits_of_their_numbers():
+    changed = {"central_epsilon": 199.9999999998, "max_items": 12_345_678, "noise": "laplace"}
+    expected = "central_epsilon 200, max_items 12345678, noise laplace"
+    assert (settings_text(changed), settings_text({})) == (expected, "all default")
