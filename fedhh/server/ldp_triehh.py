@@ -7,7 +7,6 @@ words for Gboard", Algorithm 2 and "Multiple-pass algorithm".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Le
@@ -86,7 +85,7 @@ class LocalTrie(LocalProtocol, PostProcessed, EtaTrie):
     def validation_oracle(self) -> OracleSpec:
         return self.oracle_spec
 
-    @cached_property
+    @property
     def plan(self) -> LocalReports:
         return self.planned_reports(
             self.planned_layers(),
