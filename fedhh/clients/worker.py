@@ -58,7 +58,8 @@ class ClientWorker:
         """Return the merged answers of some blocks, see `fedhh.simulation.executor.Worker`."""
         question, who = broadcast.question, broadcast.who
         if self._broadcast is not broadcast:
-            self._broadcast = broadcast
+            # Before the next, so that what is held of words is not held twice.
+            self._broadcast, self._answering = broadcast, None
             self._answering = Answering(question, self._words, self._seed)
         tally = np.zeros(question.tally_size, dtype=np.int64)
         sent: list[Sent] = []

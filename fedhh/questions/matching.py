@@ -44,7 +44,9 @@ class WordMatcher:
         codes = walk.codes
         if not np.array_equal(self._excluded, names.excluded):
             self._excluded = names.excluded
-            self._is_excluded = match_rows(codes, names.excluded) >= 0
+            for first in range(0, len(codes), _AT_ONCE):
+                piece = slice(first, first + _AT_ONCE)
+                self._is_excluded[piece] = match_rows(codes[piece], names.excluded) >= 0
         nodes = walk.nodes(names.trie)
         values = np.full(len(codes), -1, dtype=np.int64)
         for first in range(0, len(codes), _AT_ONCE):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     # Compiled code loads with clients, and with no server that only asks.
     from fedhh.hashing import StringKeys
 
+_AT_ONCE = 2**18
+"""Words whose keys are made at a time, since what that takes is more than the keys."""
+
 
 class Names(ABC):
     """Which value a word has; `known` is all that a new kind of names must say."""
@@ -192,10 +195,15 @@ class StringNames(Names):
             # The widest codes first: narrower ones are a part of them.
             usable = lexicon.reachable(alphabet, self.longest_word)
             codes = lexicon.encoded(alphabet, self.length)
-        keys = self.keys.keys(codes)
-        if self.excluded is not None:
-            usable = usable & ~np.isin(keys, self.keys.keys(self.excluded))
-        return Known(words=words, values=np.where(usable, keys, -1), codes=codes)
+        values = np.full(len(codes), -1, dtype=np.int64)
+        left_out = None if self.excluded is None else self.keys.keys(self.excluded)
+        for first in range(0, len(codes), _AT_ONCE):
+            piece = slice(first, first + _AT_ONCE)
+            keys, is_usable = self.keys.keys(codes[piece]), usable[piece]
+            if left_out is not None:
+                is_usable = is_usable & ~np.isin(keys, left_out)
+            values[piece] = np.where(is_usable, keys, -1)
+        return Known(words=words, values=values, codes=codes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import overload
+from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +34,10 @@ class StoredWords(Sequence[str]):
         if len(texts) > 1 and not pc.all(pc.less(texts[:-1], texts[1:])).as_py():
             raise ValueError("The words are not in order.")
         self._texts = texts
+        self._places: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._texts if self._places is None else self._places)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -43,10 +45,11 @@ class StoredWords(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            texts: list[str] = self._texts[place].to_pylist()
-            return texts
-        text: str = self._texts[place].as_py()
-        return text
+            if self._places is None:
+                return cast("list[str]", self._texts[place].to_pylist())
+            return cast("list[str]", self._texts.take(pa.array(self._places[place])).to_pylist())
+        where = place if self._places is None else int(self._places[place])
+        return cast("str", self._texts[where].as_py())
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _AT_ONCE):
@@ -58,8 +61,12 @@ class StoredWords(Sequence[str]):
         return place if place < len(self) and self[place] == word else -1
 
     def only(self, keep: npt.NDArray[np.bool_]) -> StoredWords:
-        """Return some of the words, ``keep`` being ``(n,) bool``; they are copied."""
-        return StoredWords(self._texts.filter(pa.array(keep)))
+        """Return some of the words, ``keep`` being ``(n,) bool``; they stay where they lie."""
+        some = copy(self)
+        some._places = np.flatnonzero(keep).astype(np.int32)
+        if self._places is not None:
+            some._places = self._places[some._places]
+        return some
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

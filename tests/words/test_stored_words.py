@@ -60,3 +60,19 @@ def test_a_stored_lexicon_answers_as_one_in_memory(monkeypatch):
 def test_words_that_cannot_be_searched_are_refused(texts):
     with pytest.raises(ValueError, match=r"order|UTF"):
         StoredWords(texts)
+
+
+def test_some_of_the_words_answer_as_a_list_of_them_does_and_are_not_copied():
+    words, before = stored(WORDS), pa.total_allocated_bytes()
+    some = words.only(np.array([word != "ab" for word in WORDS]))
+    fewer = some.only(np.arange(len(some)) > 1)
+    assert pa.total_allocated_bytes() == before
+    expected = [word for word in WORDS if word != "ab"]
+    assert list(some) == expected
+    assert list(fewer) == expected[2:]
+    assert [fewer[i] for i in range(len(fewer))] == expected[2:]
+    assert fewer[1:3] == expected[3:5]
+    assert fewer[-1] == WORDS[-1]
+    assert [fewer.find(word) for word in ("ab", *expected)] == [-1, -1, -1, *range(len(fewer))]
+    with pytest.raises(IndexError):
+        fewer[len(fewer)]
