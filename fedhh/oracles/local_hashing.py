@@ -16,6 +16,7 @@ from fedhh.oracles.attack import random_subsets
 from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.hashed import Hashed
 from fedhh.oracles.values import GeneralizedRandomizedResponse
+from fedhh.random import GOLDEN
 from fedhh.validation import InputError
 
 FUNCTIONS_TRIED = 1000
@@ -76,7 +77,7 @@ class LocalHashing(Hashed):
     @property
     def functions(self) -> Values:
         """One function, whose multiplier spreads small values over all cells."""
-        return np.array([[-7046029254386353131, 0, 0]])
+        return np.array([[GOLDEN, 0, 0]], dtype=np.uint64).view(np.int64)
 
     @property
     def num_functions(self) -> int:
