@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fedhh.arrays import Floats, Ints
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.drawing import poisson
-from fedhh.kernels.prng import mix, next_below
+from fedhh.kernels.prng import U11, mix, next_below
 from fedhh.kernels.ranks import alias_table
 from fedhh.kernels.variates import draw_binomial
 from fedhh.random import GOLDEN
@@ -23,9 +23,6 @@ from fedhh.random import GOLDEN
 _Counts = npt.NDArray[np.int32]
 _Words = npt.NDArray[np.uint64]
 _Flags = npt.NDArray[np.bool_]
-
-_11 = np.uint64(11)
-_2_POW_MINUS_53 = 2.0**-53
 
 
 class ValueDistribution(NamedTuple):
@@ -133,10 +130,10 @@ def _value(key: Any, event: Any, distribution: ValueDistribution) -> Any:
     """Return the value of an event: two words of SplitMix64, addressed by its number."""
     place = key + (np.uint64(event) * np.uint64(2) + np.uint64(1)) * GOLDEN
     size = len(distribution.cuts)
-    column = np.int64(np.float64(mix(place) >> _11) * _2_POW_MINUS_53 * size)
+    column = np.int64(np.float64(mix(place) >> U11) * 2.0**-53 * size)
     # Rounding may reach the end.
     column = min(column, np.int64(size - 1))
-    if np.float64(mix(place + GOLDEN) >> _11) * _2_POW_MINUS_53 < distribution.cuts[column]:
+    if np.float64(mix(place + GOLDEN) >> U11) * 2.0**-53 < distribution.cuts[column]:
         return column
     return np.int64(distribution.others[column])
 

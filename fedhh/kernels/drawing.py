@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.prng import advance, mix, next_float
+from fedhh.kernels.prng import U0, U1, U11, U32, advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 from fedhh.kernels.sampling import slot_count
 from fedhh.random import GOLDEN
@@ -33,11 +33,6 @@ _Rows = npt.NDArray[np.int32]
 _INVERSION_BELOW = 10.0
 # More than what rounding moves a chance or its bounds by; they are at most 1.
 _ROUNDING = 1e-14
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-_0 = np.uint64(0)
-_1 = np.uint64(1)
-_11 = np.uint64(11)
-_32 = np.uint64(32)
 
 
 class TypingDistribution(NamedTuple):
@@ -170,7 +165,7 @@ def _choose_fresh(
         half += _ROUNDING
         for j in range(start, min(end, num_tokens)):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-            u = np.float64(word >> _11) * 2.0**-53
+            u = np.float64(word >> U11) * 2.0**-53
             above = u - (middle + slope * (j - start))
             fresh = above < 0.0
             if abs(above) <= half:
@@ -191,15 +186,15 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
     says just that row.
     """
     mask = np.uint64(slot_count(len(fresh_ranks)) - 1)
-    slots[: mask + _1] = -1
-    rows = _0
+    slots[: mask + U1] = -1
+    rows = U0
     for j in range(len(fresh_ranks)):
         rank = fresh_ranks[j]
         ranks[rows] = rank
-        slot = (np.uint64(rank) * GOLDEN) >> _32 & mask
+        slot = (np.uint64(rank) * GOLDEN) >> U32 & mask
         row = rows if slots[slot] < 0 else np.uint64(slots[slot])
         while ranks[row] != rank:
-            slot = (slot + _1) & mask
+            slot = (slot + U1) & mask
             row = rows if slots[slot] < 0 else np.uint64(slots[slot])
         slots[slot] = np.int32(row)
         fresh_rows[j] = np.int32(row)
@@ -216,10 +211,10 @@ def _count_rows(
     Which of the two is as random as a coin, so both are looked up and no branch has to guess.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    drawn = _0
+    drawn = U0
     for j in range(len(is_fresh)):
         word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-        earlier = np.int64(np.float64(word >> _11) * 2.0**-53 * j)
+        earlier = np.int64(np.float64(word >> U11) * 2.0**-53 * j)
         copied, new = row_of[np.uint64(earlier)], fresh_rows[drawn]
         row = new if is_fresh[j] else copied
         drawn += np.uint64(is_fresh[j])

@@ -27,22 +27,11 @@ _Words = npt.NDArray[np.uint64]
 LANES = 32
 
 _CACHE_LINE = 64
-_2_POW_MINUS_53 = 2.0**-53
 
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-# Those here are compiled into most kernels, many times.
-_1 = np.uint64(1)
-_2 = np.uint64(2)
-_4 = np.uint64(4)
-_11 = np.uint64(11)
-_17 = np.uint64(17)
-_19 = np.uint64(19)
-_23 = np.uint64(23)
-_32 = np.uint64(32)
-_41 = np.uint64(41)
-_45 = np.uint64(45)
-_56 = np.uint64(56)
-_LOW_32 = np.uint64(0xFFFFFFFF)
+# Numbers of all kernels, since a call of np.uint64 takes longer to compile than what it is for.
+U0, U1, U2, U3, U4, U7, U11, U17, U19 = map(np.uint64, (0, 1, 2, 3, 4, 7, 11, 17, 19))
+U23, U29, U32, U41, U45, U56, U61, U63, U64 = map(np.uint64, (23, 29, 32, 41, 45, 56, 61, 63, 64))
+LOW_32 = np.uint64(0xFFFFFFFF)
 _2_POW_32 = np.uint64(0x100000000)
 _EVERY_BIT = np.uint64(0x5555555555555555)
 _EVERY_PAIR = np.uint64(0x3333333333333333)
@@ -70,43 +59,43 @@ def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
     would send it through memory at every step.
     """
     mixed = s0 + s3
-    result = ((mixed << _23) | (mixed >> _41)) + s0
-    t = s1 << _17
+    result = ((mixed << U23) | (mixed >> U41)) + s0
+    t = s1 << U17
     s2 ^= s0
     s3 ^= s1
     s1 ^= s2
     s0 ^= s3
     s2 ^= t
-    s3 = (s3 << _45) | (s3 >> _19)
+    s3 = (s3 << U45) | (s3 >> U19)
     return result, s0, s1, s2, s3
 
 
 @subroutine
 def next_float(state: _Words) -> Any:
     """Return a float64 uniform on the multiples of 2**-53 in [0, 1)."""
-    return np.float64(next_uint64(state) >> _11) * _2_POW_MINUS_53
+    return np.float64(next_uint64(state) >> U11) * 2.0**-53
 
 
 @subroutine
 def next_below(state: _Words, bound: Any) -> Any:
     """Return an exactly uniform integer in [0, bound), for ``1 <= bound <= 2**32``."""
-    product = (next_uint64(state) >> _32) * bound
-    low = product & _LOW_32
+    product = (next_uint64(state) >> U32) * bound
+    low = product & LOW_32
     if low < bound:
         threshold = (_2_POW_32 - bound) % bound
         while low < threshold:
-            product = (next_uint64(state) >> _32) * bound
-            low = product & _LOW_32
-    return product >> _32
+            product = (next_uint64(state) >> U32) * bound
+            low = product & LOW_32
+    return product >> U32
 
 
 @numba.njit(inline="always")
 def count_ones(word: Any) -> Any:
     """Return how many of 64 bits are set, as a uint64."""
-    word = word - ((word >> _1) & _EVERY_BIT)
-    word = (word & _EVERY_PAIR) + ((word >> _2) & _EVERY_PAIR)
-    word = (word + (word >> _4)) & _EVERY_NIBBLE
-    return (word * _EVERY_BYTE) >> _56
+    word = word - ((word >> U1) & _EVERY_BIT)
+    word = (word & _EVERY_PAIR) + ((word >> U2) & _EVERY_PAIR)
+    word = (word + (word >> U4)) & _EVERY_NIBBLE
+    return (word * _EVERY_BYTE) >> U56
 
 
 mix = subroutine(scatter)
@@ -162,11 +151,11 @@ def bound_in_place(words: _Words, bound: np.uint64) -> None:
     """
     threshold = (_2_POW_32 - bound) % bound
     # Says that it has 32 bits, which makes the products one step of a vector unit.
-    bound &= _LOW_32
-    rejected_above = bound << _32
+    bound &= LOW_32
+    rejected_above = bound << U32
     for i in range(len(words)):
-        below = (words[i] & _LOW_32) * bound
-        above = (words[i] >> _32) * bound
-        lower = bound if below & _LOW_32 < threshold else below >> _32
-        upper = rejected_above if above & _LOW_32 < threshold else above & ~_LOW_32
+        below = (words[i] & LOW_32) * bound
+        above = (words[i] >> U32) * bound
+        lower = bound if below & LOW_32 < threshold else below >> U32
+        upper = rejected_above if above & LOW_32 < threshold else above & ~LOW_32
         words[i] = lower | upper

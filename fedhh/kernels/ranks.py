@@ -21,18 +21,13 @@ import numpy.typing as npt
 
 from fedhh.arrays import Floats
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.prng import advance, mix
+from fedhh.kernels.prng import U0, U1, U11, U64, advance, mix
 from fedhh.random import GOLDEN
 
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 
 _GROUPS_PER_RANK = 16
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-_0 = np.uint64(0)
-_1 = np.uint64(1)
-_11 = np.uint64(11)
-_64 = np.uint64(64)
 
 STUBS = 100**2
 """Ways to begin with two syllables; a coded word's is its number modulo this."""
@@ -176,9 +171,9 @@ def draw_adopted(
         candidates: ``(4, BATCH + 1) int64`` to work in.
     """
     bits = np.uint64(table.bits)
-    shift = _64 - bits
-    column_mask = (_1 << bits) - _1
-    fraction_mask = (_1 << shift) - _1
+    shift = U64 - bits
+    column_mask = (U1 << bits) - U1
+    fraction_mask = (U1 << shift) - U1
     columns, words, ranks, listed = candidates[0], candidates[1], candidates[2], candidates[3]
     exponent = table.tail_exponent
     entries, starts, widths = table.entries, table.starts, table.widths
@@ -191,7 +186,7 @@ def draw_adopted(
     filled = 0
     while filled < size:
         number = min(BATCH, 4 * (size - filled) + 8)
-        groups = _0
+        groups = U0
         for i in range(number):
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
             other, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
@@ -199,8 +194,8 @@ def draw_adopted(
             entry = entries[drawn]
             column = drawn if word & fraction_mask < entry >> bits else entry & column_mask
             columns[i] = np.int64(column)
-            ranks[i] = np.int64(column + _1)
-            words[i] = np.int64(other >> _11)
+            ranks[i] = np.int64(column + U1)
+            words[i] = np.int64(other >> U11)
             listed[groups] = i
             groups += np.uint64(column >= singles)
         for j in range(groups):
@@ -211,8 +206,8 @@ def draw_adopted(
         # By itself, this loop becomes vector code.
         for i in range(number):
             scattered = mix(adoption_key + np.uint64(ranks[i]) * GOLDEN)
-            words[i] = np.int64(scattered >> _11 < adopted_below)
-        adopted = _0
+            words[i] = np.int64(scattered >> U11 < adopted_below)
+        adopted = U0
         for i in range(number):
             listed[adopted] = i
             adopted += np.uint64(words[i])
@@ -225,7 +220,7 @@ def draw_adopted(
             # A column of one rank has x = 0, and passes as all others do: without a branch.
             x = np.float64(rank) / np.float64(start) - 1.0
             word, s0, s1, s2, s3 = advance(s0, s1, s2, s3)
-            u = np.float64(word >> _11) * 2.0**-53
+            u = np.float64(word >> U11) * 2.0**-53
             # (1 + x)^-a lies between its Taylor polynomials of degree one and two.
             line = 1.0 - exponent * x
             if u >= line and (
@@ -263,7 +258,7 @@ def list_words(
         How many rows there are.
     """
     last_row = np.full(STUBS, -1, dtype=np.int32)
-    size = _0
+    size = U0
     ends[0] = 0
     for client in range(len(offsets) - 1):
         first = np.int64(size)
@@ -279,7 +274,7 @@ def list_words(
                 word = listed + np.int64(stub)
             words[size] = np.int32(word)
             counts[size] = count
-            size += _1
+            size += U1
         ends[client + 1] = np.int64(size)
     return np.int64(size)
 

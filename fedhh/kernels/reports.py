@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.prng import advance, next_below, next_uint64
+from fedhh.kernels.prng import LOW_32, U0, U1, U32, U63, advance, next_below, next_uint64
 from fedhh.random import GOLDEN
 
 _Words = npt.NDArray[np.uint64]
@@ -19,13 +19,8 @@ _BLOCK = 512
 
 WORD_BITS = 64
 
-_0 = np.uint64(0)
-_1 = np.uint64(1)
-_63 = np.uint64(63)
 _TOP = np.uint64(1 << 63)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 @compiled
@@ -99,8 +94,8 @@ def count_supports(
         offsets = offset[start : start + _BLOCK]
         widths = width[start : start + _BLOCK]
         for c in range(len(candidates)):
-            lower = np.uint64(candidates[c]) & _LOW
-            upper = np.uint64(candidates[c]) >> _HALF
+            lower = np.uint64(candidates[c]) & LOW_32
+            upper = np.uint64(candidates[c]) >> U32
             supports = 0
             if wide:
                 for i in range(len(lows)):
@@ -134,7 +129,7 @@ def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: _Words) -
         for place in range(num_words):
             # 64 coins at once: each compares its own bits with those of the chance, from the
             # highest, and is decided where they first differ; seven rounds are usual.
-            flips, open_coins, chance = _0, _ALL, flip
+            flips, open_coins, chance = U0, _ALL, flip
             if place == num_words - 1:
                 open_coins = last
             while open_coins and chance:
@@ -144,10 +139,10 @@ def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: _Words) -
                     open_coins &= bits
                 else:
                     open_coins &= ~bits
-                chance <<= _1
+                chance <<= U1
             vectors[i, place] = flips
         cell = cells[i]
-        vectors[i, cell // WORD_BITS] ^= _1 << (np.uint64(cell) & _63)
+        vectors[i, cell // WORD_BITS] ^= U1 << (np.uint64(cell) & U63)
     state[0], state[1], state[2], state[3] = s0, s1, s2, s3
     return vectors
 
@@ -170,4 +165,4 @@ def add_vectors(reports: Ints, table: _Table) -> None:
 @subroutine
 def _add_bits(word: np.uint64, line: npt.NDArray[np.signedinteger[Any]]) -> None:
     for bit in range(min(WORD_BITS, len(line))):
-        line[bit] += np.int64((word >> np.uint64(bit)) & _1)
+        line[bit] += np.int64((word >> np.uint64(bit)) & U1)

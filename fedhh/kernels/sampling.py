@@ -10,19 +10,12 @@ import numpy.typing as npt
 
 from fedhh.arrays import Floats
 from fedhh.kernels.cache import compiled
-from fedhh.kernels.prng import mix, next_below
+from fedhh.kernels.prng import U0, U1, U3, U7, U32, mix, next_below
 from fedhh.random import GOLDEN
 
 _Ids = npt.NDArray[np.int64]
 _Words = npt.NDArray[np.uint64]
 _Bits = npt.NDArray[np.uint8]
-
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-_0 = np.uint64(0)
-_1 = np.uint64(1)
-_3 = np.uint64(3)
-_7 = np.uint64(7)
-_32 = np.uint64(32)
 
 
 @numba.njit(inline="always")
@@ -81,12 +74,12 @@ def choose_contributions(
     for i in range(num_clients):
         # Past the first layers few words have a value, which is hard to guess: so all are written
         # down, and those without are written over. Their bits stay in the cache, unlike values.
-        found = _0
+        found = U0
         for row in range(offsets[i], offsets[i + 1]):
             word = np.uint64(word_ids[row])
             values[found] = np.int64(word)
             totals[found] = counts[row]
-            found += np.uint64(live[word >> _3] >> (word & _7)) & _1
+            found += np.uint64(live[word >> U3] >> (word & U7)) & U1
         for j in range(found):
             values[j] = word_values[np.uint64(values[j])]
         size = _merge_equal(values, totals, np.int64(found), slots)
@@ -133,16 +126,16 @@ def add_contributors(
     """
     for i in range(len(offsets) - 1):
         # Bits stay in the cache, unlike values, and few words have one.
-        size = _0
+        size = U0
         for row in range(offsets[i], offsets[i + 1]):
             word = np.uint64(word_ids[row])
-            size += np.uint64(live[word >> _3] >> (word & _7)) & _1
+            size += np.uint64(live[word >> U3] >> (word & U7)) & U1
         if not size:
             continue
         chance = min(1.0, max_items / size)
         for row in range(offsets[i], offsets[i + 1]):
             word = np.uint64(word_ids[row])
-            if np.uint64(live[word >> _3] >> (word & _7)) & _1:
+            if np.uint64(live[word >> U3] >> (word & U7)) & U1:
                 value = np.uint64(word_values[word])
                 said[value] += chance
                 held[value] += 1
@@ -157,18 +150,18 @@ def _merge_equal(
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
     """
     mask = np.uint64(slot_count(size) - 1)
-    slots[: mask + _1] = -1
-    left = _0
+    slots[: mask + U1] = -1
+    left = U0
     for j in range(size):
         value = values[j]
         # The upper half of a product with the golden ratio (Knuth, TAOCP 3, section 6.4).
-        slot = (np.uint64(value) * GOLDEN) >> _32 & mask
+        slot = (np.uint64(value) * GOLDEN) >> U32 & mask
         while slots[slot] >= 0 and values[np.uint64(slots[slot])] != value:
-            slot = (slot + _1) & mask
+            slot = (slot + U1) & mask
         if slots[slot] < 0:
             slots[slot] = np.int32(left)
             values[left], totals[left] = value, totals[j]
-            left += _1
+            left += U1
         else:
             totals[np.uint64(slots[slot])] += totals[j]
     return np.int64(left)

@@ -14,29 +14,23 @@ import numpy.typing as npt
 
 from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
+from fedhh.kernels.prng import LOW_32, U3, U29, U32, U61
 
 _Words = npt.NDArray[np.uint64]
 
 PRIME = 2**61 - 1
 
 _PRIME = np.uint64(PRIME)
-_LOW_32 = np.uint64(0xFFFFFFFF)
 _LOW_29 = np.uint64((1 << 29) - 1)
 
 _KEYS_AT_ONCE = 2**14
 _FIRST_STRINGS = 2**10
 
-# Constants of the module, since a call of np.uint64 takes longer to compile than what it is for.
-_3 = np.uint64(3)
-_29 = np.uint64(29)
-_32 = np.uint64(32)
-_61 = np.uint64(61)
-
 
 @numba.njit(inline="always")
 def _fold(number: Any) -> Any:
     """Return a number below 2**64 modulo the prime."""
-    number = (number & _PRIME) + (number >> _61)
+    number = (number & _PRIME) + (number >> U61)
     return number - _PRIME if number >= _PRIME else number
 
 
@@ -47,16 +41,16 @@ def _multiply(a: Any, b: Any) -> Any:
     2**61 is 1 modulo the prime, so a 122-bit product is the sum of its 61-bit halves; here, of
     what the four products of 32-bit parts contribute to them.
     """
-    a_low, a_high = a & _LOW_32, a >> _32
-    b_low, b_high = b & _LOW_32, b >> _32
+    a_low, a_high = a & LOW_32, a >> U32
+    b_low, b_high = b & LOW_32, b >> U32
     low = a_low * b_low
     middle = a_low * b_high + a_high * b_low
     return _fold(
         (low & _PRIME)
-        + (low >> _61)
-        + ((middle & _LOW_29) << _32)
-        + (middle >> _29)
-        + ((a_high * b_high) << _3)
+        + (low >> U61)
+        + ((middle & _LOW_29) << U32)
+        + (middle >> U29)
+        + ((a_high * b_high) << U3)
     )
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fedhh.arrays import Ints
 from fedhh.kernels.cache import compiled, subroutine
-from fedhh.kernels.prng import LANES, aligned_empty, bound_in_place, fill_words
+from fedhh.kernels.prng import LANES, U0, U1, aligned_empty, bound_in_place, fill_words
 
 _Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
@@ -18,8 +18,6 @@ _Table = npt.NDArray[np.unsignedinteger[Any]]
 _BUFFER = 4096
 _LARGE = 2**16
 """Values of which words of 64 bits no longer fit a core's cache."""
-_NONE = np.uint64(0)
-_ONE = np.uint64(1)
 _ONE_STAMP = np.uint64(0x10000)
 _COUNT = np.uint64(0xFFFF)
 _LAST_STAMP = np.uint64(0xFFFF0000)
@@ -68,24 +66,24 @@ def _add_stamped(
     num_members, size = np.uint64(subset_size), np.uint64(len(draws))
     next_draw = size
     next_coin = len(coins)
-    stamp = _NONE
+    stamp = U0
     for value in values:
         if stamp == _LAST_STAMP:
             _move_counts(table, out)
-            stamp = _NONE
+            stamp = U0
         stamp += _ONE_STAMP
         own = np.uint64(value)
         # Stamped first, neither the client's own value nor a rejected draw can be a member.
         table[own] = stamp | (table[own] & _COUNT)
         table[spare] = stamp
         missing = num_members
-        while missing != _NONE:
+        while missing != U0:
             if next_draw == size:
                 fill_words(states, words)
                 bound_in_place(words, spare)
-                next_draw = _NONE
+                next_draw = U0
             stop = min(size, next_draw + missing)
-            repeats = _NONE
+            repeats = U0
             # Without a branch on repeats, which no processor could foresee.
             for i in range(next_draw, stop):
                 place = draws[i]
@@ -100,7 +98,7 @@ def _add_stamped(
         held = np.uint64(coins[next_coin] >= miss)
         next_coin += 1
         # The last draw of the loop above is a member. Without a branch on the coin.
-        table[draws[next_draw - _ONE]] -= held
+        table[draws[next_draw - U1]] -= held
         table[own] += held
     _move_counts(table, out)
 
