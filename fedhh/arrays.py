@@ -6,5 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+SmallInts = npt.NDArray[np.int32]
+UInts = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -14,11 +14,9 @@ from enum import IntEnum
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints, UInts
 from fedhh.validation import require_at_least
-
-_Words = npt.NDArray[np.uint64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: SplitMix64's step, and a multiplier that scatters."""
@@ -88,7 +86,7 @@ def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream), *path)))
 
 
-def kernel_state(rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+def kernel_state(rng: np.random.Generator) -> UInts:
     """Return a ``(4,) uint64`` state for a kernel's xoshiro256++ generator, drawn from ``rng``."""
     state = rng.integers(0, 2**64, size=4, dtype=np.uint64)
     # The all-zero state is a fixed point of xoshiro.
@@ -96,7 +94,7 @@ def kernel_state(rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     return state
 
 
-def scatter(words: _Words) -> _Words:
+def scatter(words: UInts) -> UInts:
     """Return SplitMix64's finalizer of each word: a fixed bijection without visible order.
 
     For fixed rules and tables that must not change with NumPy's generators; kernels compile it for
@@ -128,7 +126,7 @@ class KeyedPermutation:
     """
 
     size: int
-    keys: npt.NDArray[np.uint64]
+    keys: UInts
 
     @classmethod
     def draw(cls, size: int, *, rng: np.random.Generator) -> Self:
@@ -136,14 +134,14 @@ class KeyedPermutation:
         require_at_least(1, size=size)
         return cls(size=size, keys=rng.integers(0, 2**64, size=_ROUNDS, dtype=np.uint64))
 
-    def at(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def at(self, positions: Ints) -> Ints:
         """Return ``(n,) int64``: the number at each of ``(n,)`` positions in [0, size)."""
         numbers = self._mixed(positions.astype(np.uint64))
         while (outside := np.flatnonzero(numbers >= self.size)).size:
             numbers[outside] = self._mixed(numbers[outside])
         return numbers.astype(np.int64)
 
-    def _mixed(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def _mixed(self, numbers: UInts) -> UInts:
         bits = max(2, (self.size - 1).bit_length())
         low_bits, high_bits = np.uint64(bits // 2), np.uint64(bits - bits // 2)
         low_mask, high_mask = (

@@ -10,19 +10,14 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats, Ints
+from fedhh.arrays import Bools, Floats, Ints, SmallInts, UInts
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.drawing import poisson
 from fedhh.kernels.prng import U11, mix, next_below
 from fedhh.kernels.ranks import alias_table
 from fedhh.kernels.variates import draw_binomial
 from fedhh.random import GOLDEN
-
-_Counts = npt.NDArray[np.int32]
-_Words = npt.NDArray[np.uint64]
-_Flags = npt.NDArray[np.bool_]
 
 
 class ValueDistribution(NamedTuple):
@@ -34,7 +29,7 @@ class ValueDistribution(NamedTuple):
     """
 
     cuts: Floats
-    others: _Counts
+    others: SmallInts
 
 
 def value_distribution(weights: Floats) -> ValueDistribution:
@@ -45,16 +40,16 @@ def value_distribution(weights: Floats) -> ValueDistribution:
 @compiled
 def draw_day(
     rates: Floats,
-    is_in: _Flags,
+    is_in: Bools,
     allowed: Ints,
     ready_chances: Floats,
     firsts: Ints,
-    held: _Counts,
-    ready: _Counts,
-    taken: _Counts,
+    held: SmallInts,
+    ready: SmallInts,
+    taken: SmallInts,
     sent: Ints,
-    event_state: _Words,
-    queue_state: _Words,
+    event_state: UInts,
+    queue_state: UInts,
 ) -> Any:
     """Let devices live for a day, and return which records they send.
 
@@ -139,7 +134,7 @@ def _value(key: Any, event: Any, distribution: ValueDistribution) -> Any:
 
 
 @compiled
-def values_of(keys: _Words, events: Ints, distribution: ValueDistribution) -> Any:
+def values_of(keys: UInts, events: Ints, distribution: ValueDistribution) -> Any:
     """Return ``(n,) int64``: the value of each event, given its day's key and its number."""
     values = np.empty(len(events), dtype=np.int64)
     for i in range(len(events)):
@@ -149,7 +144,7 @@ def values_of(keys: _Words, events: Ints, distribution: ValueDistribution) -> An
 
 @compiled
 def count_events(
-    key: np.uint64, firsts: Ints, is_in: _Flags, distribution: ValueDistribution, counts: Ints
+    key: np.uint64, firsts: Ints, is_in: Bools, distribution: ValueDistribution, counts: Ints
 ) -> None:
     """Count a day's events by value: of all devices, and of those that opted in, ``(2, p) int64``.
 

@@ -17,18 +17,13 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints, SmallInts, UInts
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import U0, U1, U11, U32, advance, mix, next_float
 from fedhh.kernels.ranks import BATCH, RankTable, draw_adopted
 from fedhh.kernels.sampling import slot_count
 from fedhh.random import GOLDEN
-
-_Flags = npt.NDArray[np.bool_]
-_Ids = npt.NDArray[np.int64]
-_Keys = npt.NDArray[np.uint64]
-_Rows = npt.NDArray[np.int32]
 
 _INVERSION_BELOW = 10.0
 # More than what rounding moves a chance or its bounds by; they are at most 1.
@@ -60,7 +55,7 @@ class TypingDistribution(NamedTuple):
 
 
 @compiled
-def count_tokens(keys: _Keys, clients: _Ids, distribution: TypingDistribution) -> _Ids:
+def count_tokens(keys: UInts, clients: Ints, distribution: TypingDistribution) -> Ints:
     """Return ``(n,) int64``: how many new words each client types, repetitions included.
 
     Args:
@@ -79,8 +74,8 @@ def count_tokens(keys: _Keys, clients: _Ids, distribution: TypingDistribution) -
 
 @compiled
 def draw_ranks(
-    keys: _Keys, clients: _Ids, distribution: TypingDistribution, table: RankTable
-) -> tuple[_Ids, _Ids, _Rows]:
+    keys: UInts, clients: Ints, distribution: TypingDistribution, table: RankTable
+) -> tuple[Ints, Ints, SmallInts]:
     """Return the ranks that each client types, and how often.
 
     Word j of a client's new words stands at about word j / share of all its words: there, it is
@@ -135,7 +130,7 @@ def draw_ranks(
 
 
 @compiled
-def _begin(state: _Keys, keys: _Keys, client: int, distribution: TypingDistribution) -> Any:
+def _begin(state: UInts, keys: UInts, client: int, distribution: TypingDistribution) -> Any:
     """Start a client's stream, and return its number of new words and their share of all."""
     seed_client(state, keys[0], client)
     words, share = typed_words(state, distribution)
@@ -146,7 +141,7 @@ def _begin(state: _Keys, keys: _Keys, client: int, distribution: TypingDistribut
 
 @compiled
 def _choose_fresh(
-    state: _Keys, num_tokens: int, stretched: float, exponent: float, is_fresh: _Flags
+    state: UInts, num_tokens: int, stretched: float, exponent: float, is_fresh: Bools
 ) -> int:
     """Say of each word whether it is a fresh draw, and return how many are."""
     num_fresh = 0
@@ -178,7 +173,9 @@ def _choose_fresh(
 
 
 @compiled
-def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids) -> np.int64:
+def _number_rows(
+    fresh_ranks: Ints, slots: SmallInts, fresh_rows: SmallInts, ranks: Ints
+) -> np.int64:
     """Number the distinct ones among some ranks from 0, in their order; return how many they are.
 
     Rows are found by hashed rank: at least half of the slots stay free, -1. Whether a rank is new
@@ -204,7 +201,7 @@ def _number_rows(fresh_ranks: _Ids, slots: _Rows, fresh_rows: _Rows, ranks: _Ids
 
 @compiled
 def _count_rows(
-    state: _Keys, is_fresh: _Flags, fresh_rows: _Rows, row_of: _Rows, counts: _Rows
+    state: UInts, is_fresh: Bools, fresh_rows: SmallInts, row_of: SmallInts, counts: SmallInts
 ) -> None:
     """Count each word's row: the next fresh one, or that of a uniformly random earlier word.
 
@@ -224,7 +221,7 @@ def _count_rows(
 
 
 @numba.njit(inline="always")
-def seed_client(state: _Keys, key: Any, client: Any) -> None:
+def seed_client(state: UInts, key: Any, client: Any) -> None:
     """Start a client's stream: four outputs of SplitMix64, whose start is the hashed client."""
     counter = mix(key + np.uint64(client) * GOLDEN)
     for word in range(4):
@@ -233,7 +230,7 @@ def seed_client(state: _Keys, key: Any, client: Any) -> None:
 
 
 @numba.njit(inline="always")
-def typed_words(state: _Keys, distribution: TypingDistribution) -> Any:
+def typed_words(state: UInts, distribution: TypingDistribution) -> Any:
     """Return a client's number of words, and its share of new ones, at most 1."""
     radius = math.sqrt(-2.0 * math.log(1.0 - next_float(state)))
     angle = 2.0 * math.pi * next_float(state)
@@ -248,7 +245,7 @@ def typed_words(state: _Keys, distribution: TypingDistribution) -> Any:
 
 
 @numba.njit(inline="always")
-def new_words(state: _Keys, distribution: TypingDistribution, words: Any, share: Any) -> Any:
+def new_words(state: UInts, distribution: TypingDistribution, words: Any, share: Any) -> Any:
     """Return how many of a client's words are new: all, where nobody types any other word."""
     if distribution.log_share_mean == 0.0 and distribution.log_share_sd == 0.0:
         return np.int64(words)
@@ -256,7 +253,7 @@ def new_words(state: _Keys, distribution: TypingDistribution, words: Any, share:
 
 
 @compiled
-def poisson(state: _Keys, mean: float) -> Any:
+def poisson(state: UInts, mean: float) -> Any:
     """Return a Poisson number with this mean, above 0."""
     if mean < _INVERSION_BELOW:
         number = 0

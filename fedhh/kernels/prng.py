@@ -19,10 +19,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import UInts
 from fedhh.kernels.cache import subroutine
 from fedhh.random import scatter
-
-_Words = npt.NDArray[np.uint64]
 
 LANES = 32
 
@@ -40,7 +39,7 @@ _EVERY_BYTE = np.uint64(0x0101010101010101)
 
 
 @subroutine
-def next_uint64(state: _Words) -> Any:
+def next_uint64(state: UInts) -> Any:
     """Return 64 fresh bits."""
     result, s0, s1, s2, s3 = advance(state[0], state[1], state[2], state[3])
     # One by one: a tuple takes longer to compile.
@@ -71,13 +70,13 @@ def advance(s0: Any, s1: Any, s2: Any, s3: Any) -> Any:
 
 
 @subroutine
-def next_float(state: _Words) -> Any:
+def next_float(state: UInts) -> Any:
     """Return a float64 uniform on the multiples of 2**-53 in [0, 1)."""
     return np.float64(next_uint64(state) >> U11) * 2.0**-53
 
 
 @subroutine
-def next_below(state: _Words, bound: Any) -> Any:
+def next_below(state: UInts, bound: Any) -> Any:
     """Return an exactly uniform integer in [0, bound), for ``1 <= bound <= 2**32``."""
     product = (next_uint64(state) >> U32) * bound
     low = product & LOW_32
@@ -102,7 +101,7 @@ mix = subroutine(scatter)
 """SplitMix64's finalizer of one word."""
 
 
-def lane_states(rng: np.random.Generator) -> _Words:
+def lane_states(rng: np.random.Generator) -> UInts:
     """Return ``(4, LANES) uint64``: one generator state per column, drawn from ``rng``."""
     states = aligned_empty(4 * LANES, np.uint64).reshape(4, LANES)
     states[:] = rng.integers(0, 2**64, size=states.shape, dtype=np.uint64)
@@ -123,7 +122,7 @@ def aligned_empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 @subroutine
-def fill_words(states: _Words, out: _Words) -> None:
+def fill_words(states: UInts, out: UInts) -> None:
     """Fill ``out`` with fresh words, lane after lane.
 
     Args:
@@ -139,7 +138,7 @@ def fill_words(states: _Words, out: _Words) -> None:
 
 
 @subroutine
-def bound_in_place(words: _Words, bound: np.uint64) -> None:
+def bound_in_place(words: UInts, bound: np.uint64) -> None:
     """Turn each half of a word into an exactly uniform integer in [0, bound), or into ``bound``.
 
     ``bound`` itself marks a draw that Lemire's method rejects, with probability below

@@ -19,13 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints, SmallInts, UInts
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import U0, U1, U11, U64, advance, mix
 from fedhh.random import GOLDEN
-
-_Ids = npt.NDArray[np.int64]
-_Words = npt.NDArray[np.uint64]
 
 _GROUPS_PER_RANK = 16
 
@@ -53,8 +50,8 @@ class RankTable(NamedTuple):
         singles: So many columns at the beginning hold one rank each: column c the rank c + 1.
     """
 
-    entries: _Words
-    starts: _Ids
+    entries: UInts
+    starts: Ints
     widths: Floats
     bits: int
     tail_exponent: float
@@ -97,14 +94,14 @@ def rank_table(head: Floats, *, tail_scale: float, tail_exponent: float) -> Rank
     )
 
 
-def alias_table(weights: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:
+def alias_table(weights: Floats) -> tuple[Floats, SmallInts]:
     """Return the ``(n,)`` cuts and aliases of a distribution with these weights, zeros last.
 
     A column is drawn uniformly; a float below its cut says itself, another one its alias: Walker
     (1977), "An efficient method for generating discrete random variables with general
     distributions", ACM TOMS 3(3), with columns filled as Vose (1991) does.
     """
-    columns: tuple[Floats, npt.NDArray[np.int32]]
+    columns: tuple[Floats, SmallInts]
     columns = _alias_columns(weights * (len(weights) / weights.sum()))
     return columns
 
@@ -138,7 +135,7 @@ def _alias_columns(left: Floats) -> Any:
     return cuts, aliases
 
 
-def _group_starts(first: int) -> _Ids:
+def _group_starts(first: int) -> Ints:
     """Return the first ranks of groups that together hold the ranks from ``first`` on."""
     starts = []
     while first < MAX_RANK:
@@ -149,13 +146,13 @@ def _group_starts(first: int) -> _Ids:
 
 @compiled
 def draw_adopted(
-    state: _Words,
+    state: UInts,
     table: RankTable,
     adoption_key: Any,
     adoption: float,
-    out: _Ids,
+    out: Ints,
     size: int,
-    candidates: _Ids,
+    candidates: Ints,
 ) -> None:
     """Fill ``out[:size]`` with independent ranks, given that the client adopts them.
 
@@ -234,13 +231,13 @@ def draw_adopted(
 
 @compiled
 def list_words(
-    offsets: _Ids,
-    ranks: _Ids,
-    counts: npt.NDArray[np.int32],
+    offsets: Ints,
+    ranks: Ints,
+    counts: SmallInts,
     listed: int,
     named: int,
-    ends: _Ids,
-    words: npt.NDArray[np.int32],
+    ends: Ints,
+    words: SmallInts,
 ) -> np.int64:
     """Give clients' rows a word for each rank, and one stub for many ranks of the tail.
 
@@ -281,8 +278,8 @@ def list_words(
 
 @compiled
 def count_rows(
-    word_ids: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
+    word_ids: SmallInts,
+    counts: SmallInts,
     totals: npt.NDArray[np.signedinteger[Any]],
 ) -> None:
     """Add a block's rows to ``(V, 2) int64`` totals: contributions, and clients.

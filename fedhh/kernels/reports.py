@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Ints
+from fedhh.arrays import Ints, UInts
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import LOW_32, U0, U1, U32, U63, advance, next_below, next_uint64
 from fedhh.random import GOLDEN
 
-_Words = npt.NDArray[np.uint64]
 _Table = npt.NDArray[np.signedinteger[Any]]
 
 _BLOCK = 512
@@ -25,7 +24,7 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @compiled
 def draw_subsets(
-    values: Ints, domain_size: int, miss: np.uint64, reports: Ints, state: _Words
+    values: Ints, domain_size: int, miss: np.uint64, reports: Ints, state: UInts
 ) -> None:
     """Fill each row of ``reports`` with one report of Subset Selection, in the order of drawing.
 
@@ -71,7 +70,7 @@ def draw_subsets(
 
 @compiled
 def count_supports(
-    low: _Words, high: _Words, offset: _Words, width: _Words, candidates: Ints, wide: bool
+    low: UInts, high: UInts, offset: UInts, width: UInts, candidates: Ints, wide: bool
 ) -> Ints:
     """Return ``(c,) int64``: how many reports support each candidate.
 
@@ -108,7 +107,7 @@ def count_supports(
 
 
 @compiled
-def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: _Words) -> Any:
+def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: UInts) -> Any:
     """Return one indicator vector per report, each entry flipped independently, as bits.
 
     Args:

@@ -8,13 +8,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints, SmallInts, UInts
 from fedhh.kernels.cache import compiled
 from fedhh.kernels.prng import U0, U1, U3, U7, U32, mix, next_below
 from fedhh.random import GOLDEN
 
-_Ids = npt.NDArray[np.int64]
-_Words = npt.NDArray[np.uint64]
 _Bits = npt.NDArray[np.uint8]
 
 
@@ -29,17 +27,17 @@ def slot_count(size: Any) -> Any:
 
 @compiled
 def choose_contributions(
-    clients: _Ids,
-    offsets: _Ids,
-    word_ids: npt.NDArray[np.int32],
-    counts: npt.NDArray[np.int32],
-    word_values: _Ids,
+    clients: Ints,
+    offsets: Ints,
+    word_ids: SmallInts,
+    counts: SmallInts,
+    word_values: Ints,
     live: _Bits,
     max_items: int,
     greedy: bool,
     tie_key: np.uint64,
-    state: _Words,
-) -> tuple[_Ids, _Ids]:
+    state: UInts,
+) -> tuple[Ints, Ints]:
     """Return each client's contributions: at most ``max_items`` of its distinct values.
 
     A client's values are those of its words, without repeats and in the order of its words; a
@@ -103,9 +101,9 @@ def choose_contributions(
 
 @compiled
 def add_contributors(
-    offsets: _Ids,
-    word_ids: npt.NDArray[np.int32],
-    word_values: _Ids,
+    offsets: Ints,
+    word_ids: SmallInts,
+    word_values: Ints,
     live: _Bits,
     max_items: int,
     said: Floats,
@@ -142,9 +140,7 @@ def add_contributors(
 
 
 @compiled
-def _merge_equal(
-    values: _Ids, totals: _Ids, size: np.int64, slots: npt.NDArray[np.int32]
-) -> np.int64:
+def _merge_equal(values: Ints, totals: Ints, size: np.int64, slots: SmallInts) -> np.int64:
     """Add up the totals of equal values among the first ``size``; return how many are left.
 
     Equal values are found by hashing: clients hold some dozens, and sorting them costs more.
@@ -169,7 +165,7 @@ def _merge_equal(
 
 @compiled
 def _move_largest_to_front(
-    values: _Ids, totals: _Ids, hashes: _Words, size: int, front: int
+    values: Ints, totals: Ints, hashes: UInts, size: int, front: int
 ) -> None:
     """Put the ``front`` values with the largest (total, hash) first, in any order.
 

@@ -12,11 +12,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Ints
+from fedhh.arrays import Bools, Floats, Ints, UInts
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import LOW_32, U3, U29, U32, U61
-
-_Words = npt.NDArray[np.uint64]
 
 PRIME = 2**61 - 1
 
@@ -74,7 +72,7 @@ def evaluate_strings(codes: npt.NDArray[np.uint16], point: np.uint64) -> Ints:
 
 
 @compiled
-def hash_pairs(coefficients: _Words, num_cells: int, rows: Ints, keys: Ints) -> Ints:
+def hash_pairs(coefficients: UInts, num_cells: int, rows: Ints, keys: Ints) -> Ints:
     """Return ``(n,) int64``: the cell of each key, below the prime, under its row's hash function.
 
     Coefficients are ``(k, 3) uint64`` below the prime, lowest degree first.
@@ -90,13 +88,13 @@ def hash_pairs(coefficients: _Words, num_cells: int, rows: Ints, keys: Ints) -> 
 def strings_of_cell(
     starts: Ints,
     keys: Ints,
-    costs: npt.NDArray[np.float64],
-    ends: npt.NDArray[np.bool_],
+    costs: Floats,
+    ends: Bools,
     blanks: Ints,
     budget: float,
     most: int,
     shift: np.uint64,
-    coefficients: _Words,
+    coefficients: UInts,
     num_cells: np.uint64,
     cell: np.uint64,
 ) -> Any:
@@ -152,7 +150,7 @@ def strings_of_cell(
 
 
 @compiled
-def sum_cells(coefficients: _Words, tables: Ints, keys: Ints) -> Ints:
+def sum_cells(coefficients: UInts, tables: Ints, keys: Ints) -> Ints:
     """Return ``(t, n) int64``: for each of ``(t, k, m)`` tables and each key, its cells summed.
 
     A key has a cell in each row; coefficients are those of `hash_pairs`.
@@ -173,7 +171,7 @@ def sum_cells(coefficients: _Words, tables: Ints, keys: Ints) -> Ints:
 
 
 @subroutine
-def _evaluate(coefficients: _Words, keys: Ints, values: _Words) -> None:
+def _evaluate(coefficients: UInts, keys: Ints, values: UInts) -> None:
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
     for i in range(len(keys)):
         key = np.uint64(keys[i])
@@ -181,7 +179,7 @@ def _evaluate(coefficients: _Words, keys: Ints, values: _Words) -> None:
 
 
 @subroutine
-def _gather(line: Ints, values: _Words, sums: Ints) -> None:
+def _gather(line: Ints, values: UInts, sums: Ints) -> None:
     num_cells = np.uint64(len(line))
     mask = num_cells - np.uint64(1)
     if num_cells & mask:

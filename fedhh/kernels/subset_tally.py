@@ -17,14 +17,10 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints, UInts
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.variates import draw_binomial, draw_hypergeometric
-
-_Counts = npt.NDArray[np.int64]
-_State = npt.NDArray[np.uint64]
 
 _NEGLIGIBLE = 1e-60
 """Chance, relative to the likeliest, below which an outcome is left out: it never happens."""
@@ -88,10 +84,10 @@ def _place(
     left: int,
     right: int,
     members: int,
-    lefts: _Counts,
-    rights: _Counts,
+    lefts: Ints,
+    rights: Ints,
     scratch: tuple[Floats, Floats],
-    state: _State,
+    state: UInts,
 ) -> None:
     """Split reports with equally many members by how many of them fall to the left."""
     if members == 1:
@@ -138,10 +134,10 @@ class Node(NamedTuple):
 
     start: int
     size: int
-    reports: _Counts
+    reports: Ints
 
 
-def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
+def root(bound: Ints, num_free: int, subset_size: int) -> Node:
     """Return the node of all values, with ``(s,) int64`` reports bound to each, and free ones."""
     reports = np.zeros((2, subset_size + 1), dtype=np.int64)
     reports[0, subset_size] = num_free
@@ -151,7 +147,7 @@ def root(bound: _Counts, num_free: int, subset_size: int) -> Node:
 
 
 @compiled
-def halve(node: Node, before: _Counts, state: _State) -> tuple[Node, Node]:
+def halve(node: Node, before: Ints, state: UInts) -> tuple[Node, Node]:
     """Return the halves of a node of two or more values, with what falls into each drawn.
 
     Args:
@@ -188,7 +184,7 @@ def halve(node: Node, before: _Counts, state: _State) -> tuple[Node, Node]:
 
 
 @compiled
-def add_members(node: Node, before: _Counts, votes: _Counts, state: _State) -> None:
+def add_members(node: Node, before: Ints, votes: Ints, state: UInts) -> None:
     """Place a node's members by halving its range again and again, and add them to the votes.
 
     Cost: O(s) draws at most, and far fewer where there are fewer members than values; it does not
@@ -215,7 +211,7 @@ def add_members(node: Node, before: _Counts, votes: _Counts, state: _State) -> N
 
 
 @compiled
-def count_into(values: _Counts, counts: _Counts) -> None:
+def count_into(values: Ints, counts: Ints) -> None:
     """Add one to the count of each value; values beyond the counts must have been refused."""
     for value in values:
         counts[value] += 1

@@ -11,12 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints, UInts
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import count_ones, next_float, next_uint64
-
-_State = npt.NDArray[np.uint64]
 
 _FEWEST_FOR_REJECTION = 10.0
 """Expected successes from which transformed rejection is valid; below, inversion is as fast."""
@@ -61,7 +59,7 @@ def _log_factorial_ratio(k: float, m: float) -> Any:
 
 
 @subroutine
-def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any:
+def draw_binomial(trials: int, heads: float, tails: float, state: UInts) -> Any:
     """Return how many of so many trials succeed, each with chance heads / (heads + tails).
 
     Below ten expected successes (or failures) by inversion; above by transformed rejection:
@@ -87,7 +85,7 @@ def draw_binomial(trials: int, heads: float, tails: float, state: _State) -> Any
 
 
 @subroutine
-def _fewer(trials: int, heads: float, tails: float, total: float, state: _State) -> Any:
+def _fewer(trials: int, heads: float, tails: float, total: float, state: UInts) -> Any:
     """Return a binomial number whose successes are at most as likely as its failures."""
     n, p = float(trials), heads / total
     if n * p < _FEWEST_FOR_REJECTION:
@@ -136,7 +134,7 @@ def _fewer(trials: int, heads: float, tails: float, total: float, state: _State)
 
 
 @subroutine
-def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
+def draw_hypergeometric(good: int, bad: int, sample: int, state: UInts) -> Any:
     """Return how many of ``sample`` balls, drawn without replacement, are good.
 
     Few balls are drawn one by one; many by the ratio of uniforms: Stadlober (1990), "The ratio of
@@ -160,7 +158,7 @@ def draw_hypergeometric(good: int, bad: int, sample: int, state: _State) -> Any:
 
 
 @subroutine
-def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
+def _fewer_good(good: int, bad: int, sample: int, state: UInts) -> Any:
     # Which balls are good and which are drawn are two independent subsets: the roles can change.
     if sample <= _MOST_URN_DRAWS:
         return _urn(good, good + bad, sample, state)
@@ -198,7 +196,7 @@ def _fewer_good(good: int, bad: int, sample: int, state: _State) -> Any:
 
 
 @subroutine
-def _urn(good: int, balls: int, sample: int, state: _State) -> Any:
+def _urn(good: int, balls: int, sample: int, state: UInts) -> Any:
     """Return how many of a few balls are good, drawn one by one."""
     found = 0
     for drawn in range(sample):
@@ -208,7 +206,7 @@ def _urn(good: int, balls: int, sample: int, state: _State) -> Any:
 
 
 @compiled
-def binomials(trials: npt.NDArray[np.int64], heads: float, tails: float, state: _State) -> Any:
+def binomials(trials: Ints, heads: float, tails: float, state: UInts) -> Any:
     """Return ``(n,) int64``: `draw_binomial` for each number of trials."""
     drawn = np.empty(len(trials), dtype=np.int64)
     for i in range(len(trials)):

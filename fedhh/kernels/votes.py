@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Ints
+from fedhh.arrays import Ints, UInts
 from fedhh.kernels.cache import compiled, subroutine
 from fedhh.kernels.prng import LANES, U0, U1, aligned_empty, bound_in_place, fill_words
 
-_Words = npt.NDArray[np.uint64]
 _Halves = npt.NDArray[np.uint32]
 _Table = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -24,7 +23,7 @@ _LAST_STAMP = np.uint64(0xFFFF0000)
 
 
 def add_subset_votes(
-    values: Ints, subset_size: int, miss: np.uint64, out: Ints, states: _Words
+    values: Ints, subset_size: int, miss: np.uint64, out: Ints, states: UInts
 ) -> None:
     """Draw one Subset Selection report per value and add its members to ``out``.
 
@@ -56,8 +55,8 @@ def _add_stamped(
     miss: np.uint64,
     table: _Table,
     out: Ints,
-    states: _Words,
-    random: tuple[_Words, _Halves, _Words],
+    states: UInts,
+    random: tuple[UInts, _Halves, UInts],
 ) -> None:
     words, draws, coins = random
     spare = np.uint64(len(out))

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
-_Ids = npt.NDArray[np.int64]
+from fedhh.arrays import Ints
 
 CONSONANTS = "bcdfghjklmnprstvwxyz"
 VOWELS = "aeiou"
@@ -22,7 +21,7 @@ MARK = "q"
 _CODED = re.compile(rf"([{CONSONANTS}][{VOWELS}]){{{FEWEST_SYLLABLES},}}{MARK}")
 
 
-def coded_words(numbers: _Ids) -> list[str]:
+def coded_words(numbers: Ints) -> list[str]:
     """Return a word for each number: its digits in base 100 as syllables, lowest first, and a q.
 
     Words of one length share their first syllables evenly, whatever the numbers.
