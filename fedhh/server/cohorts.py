@@ -24,7 +24,7 @@ Delta = Annotated[float, Gt(0), Lt(1), FromConfig("privacy.delta")]
 CentralEpsilon = Annotated[float, Gt(0), Le(100)]
 """Of an item or a user."""
 
-Seed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
+RunSeed = Annotated[Annotated[int, Ge(0)] | None, FromConfig("seed")]
 """A seed; None for the run's, so that each run draws its own."""
 
 _SEEDS = ("hash_seed", "noise_seed")

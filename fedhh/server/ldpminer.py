@@ -15,7 +15,7 @@ from fedhh.oracles import OracleSpec
 from fedhh.protocol import RunState
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import SetProtocol
-from fedhh.server.cohorts import Seed
+from fedhh.server.cohorts import RunSeed
 from fedhh.server.padded_sampling import padded_size
 from fedhh.settings import AUTO, Count, Items, Share
 from fedhh.validation import require_epsilon
@@ -64,7 +64,7 @@ class LdpMiner(SetProtocol):
     padded_size: Items | Literal["auto", "asked"] = AUTO
     size_share: Share = 0.1
     num_hashes: Count = 8192
-    hash_seed: Seed = None
+    hash_seed: RunSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,7 +19,7 @@ from fedhh.protocol import Answers, Heard, RunState
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Question
 from fedhh.questions.reports import Reports
-from fedhh.server.cohorts import BoundedWords, Seed
+from fedhh.server.cohorts import BoundedWords, RunSeed
 from fedhh.server.local_discovery import LocalProtocol, PostProcessed
 from fedhh.server.pruning import top_eta
 from fedhh.settings import AUTO, Count, Layers
@@ -71,7 +71,7 @@ class Pem(LocalProtocol, PostProcessed, BoundedWords):
     fixed_length: bool = False
     oracle: Literal["auto", "olh", "flh", "cms", "hcms", "bassily-smith"] = "auto"
     num_hashes: Count = 2048
-    hash_seed: Seed = None
+    hash_seed: RunSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,7 +21,7 @@ from fedhh.questions.blooms import Blooms
 from fedhh.questions.names import StringNames
 from fedhh.questions.question import Question
 from fedhh.server.closed_domain import ClosedDomain
-from fedhh.server.cohorts import Seed
+from fedhh.server.cohorts import RunSeed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.rappor_decoding import decode, judged_filters
 from fedhh.settings import Share, ShareOrAll, ShareOrNone
@@ -49,7 +49,7 @@ class RapporProtocol(OneQuestion):
     bloom_hashes: Annotated[int, Ge(1), Le(64)] = 2
     bloom_cohorts: Annotated[int, Ge(1), Le(2**16)] = 64
     familywise_error: Share = 0.05
-    hash_seed: Seed = None
+    hash_seed: RunSeed = None
 
     def word_reports(self, response: BitResponse, *, seed: int) -> BloomReports:
         """Return how whole words are reported, with hash functions of a seed."""

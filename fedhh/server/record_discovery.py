@@ -18,7 +18,7 @@ from fedhh.protocol import Answers, Heard
 from fedhh.questions.noise import Noise
 from fedhh.questions.question import Question
 from fedhh.questions.records import Records
-from fedhh.server.cohorts import BoundedWords, Seed
+from fedhh.server.cohorts import BoundedWords, RunSeed
 from fedhh.server.local_discovery import PostProcessed
 from fedhh.server.one_question import OneQuestion
 from fedhh.server.pruning import above_noise
@@ -52,7 +52,7 @@ class RecordProtocol(OneQuestion, PostProcessed, BoundedWords):
 
     word_share: Share = 0.5
     max_words: Count = 1_000
-    hash_seed: Seed = None
+    hash_seed: RunSeed = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

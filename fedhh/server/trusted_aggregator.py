@@ -22,7 +22,7 @@ from fedhh.questions.names import StringNames
 from fedhh.questions.plain import PlainWords
 from fedhh.questions.question import Messages, Question
 from fedhh.random import Stream, generator
-from fedhh.server.cohorts import BoundedWords, Central, Contributing, Seed
+from fedhh.server.cohorts import BoundedWords, Central, Contributing, RunSeed
 from fedhh.settings import Items
 from fedhh.validation import SMALLEST_EPSILON
 from fedhh.words.trie import Codes
@@ -62,7 +62,7 @@ class Curated(BoundedWords):
             seed of the names of words, which clients get, is drawn from it by another stream.
     """
 
-    noise_seed: Seed = None
+    noise_seed: RunSeed = None
 
     def plain_words(self, *, excluded: Codes | None = None, **channel: Any) -> Question:
         """Return the question for plain words.
