@@ -60,6 +60,21 @@ def test_it_abstains_where_no_vote_helps(targets, goal):
     assert tally[question.names.nothing] == tally.sum() == 30
 
 
+def test_random_votes_are_one_a_client_and_uniform_over_all_values():
+    question = ask.word_votes()
+    tally = np.zeros(question.tally_size, dtype=np.int64)
+    rng = np.random.default_rng(1)
+    sent = crafter_of(question).add_random_reports(20_000, rng=rng, tally=tally)
+    assert tally.sum() == sent.num_reports == sent.num_clients == 20_000
+    votes = np.repeat(np.arange(len(tally)), tally)
+    # Abstaining, the last value, is one of them.
+    assert question.names.nothing == len(tally) - 1
+    assert follows_distribution(votes, dict.fromkeys(range(len(tally)), 1 / len(tally)))
+    # The control: who never abstains does not follow it.
+    honest = votes[votes != question.names.nothing]
+    assert not follows_distribution(honest, dict.fromkeys(range(len(tally)), 1 / len(tally)))
+
+
 # --- Secure sums ---
 
 
