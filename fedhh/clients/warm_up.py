@@ -17,20 +17,15 @@ from fedhh.questions.reports import Reports
 from fedhh.simulation.executor import Broadcast
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
-from fedhh.words.trie import PrefixTrie
 
 
 def warm_up() -> None:
-    """Answer a question about prefixes, of the kind that most runs ask, for one client.
+    """Answer a question about a word for one client, by the sampler and the oracle of most runs.
 
     Modules and compiled kernels that this loads need no loading later; nothing else stays.
     """
     symbols = Alphabet.named("lower")
-    names = TrieNames(
-        trie=PrefixTrie.all_of_length_one(symbols.size),
-        finished=np.zeros((1, 3), dtype=np.uint16),
-        excluded=np.zeros((0, 3), dtype=np.uint16),
-    )
+    names = TrieNames.of_words(symbols.encode(["a"], width=2), symbols)
     question = Question(
         pass_index=0,
         layer=1,
@@ -41,12 +36,9 @@ def warm_up() -> None:
         choice=SampleB(sampler="random"),
         channel=Reports.on(names, OracleSpec(name="ss", epsilon=1.0)),
     )
-    population = Clients(
-        name="warm-up",
-        lexicon=Lexicon(words=["a"]),
-        offsets=np.array([0, 1]),
-        word_ids=np.array([0]),
-        counts=np.array([1]),
+    lexicon, first = Lexicon(words=["a"]), np.array([0])
+    population = Clients.from_rows(
+        name="warm-up", lexicon=lexicon, clients=first, word_ids=first, num_clients=1
     )
     worker = ClientWorker(population, seed=0)
     for asked in (question, replace(question, counts_only=True)):

@@ -150,7 +150,7 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, 
         return load_content(config)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
-    monkeypatch.setattr("fedhh.experiments.sweep.sweep.load_content", counted_file)
+    monkeypatch.setattr("fedhh.experiments.config.client_file.load_content", counted_file)
     store = sweep.PopulationStore()
     section = {"seeds": 2, "axes": axes}
     plan = parse_sweep({**table, "sweep": section}, "test", num_clients=store.num_clients)
