@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +27,6 @@ from fedhh.words.languages import ENGLISH
 
 if TYPE_CHECKING:
     from fedhh.clients.clients import Clients
-    from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.config.schema import Config
     from fedhh.experiments.run.preflight_facts import Preflight
 
@@ -70,7 +68,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.cli.text_tables import print_result
     from fedhh.clients.describe import describe as summarize
     from fedhh.clients.known_words import load_known, remove_known
-    from fedhh.experiments.config.client_file import load_content, looked_at
+    from fedhh.experiments.config.client_file import load_file, looked_at
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
     from fedhh.experiments.study.parts import Line
@@ -85,38 +83,33 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
-    content = looked_at(load_content(config.population))
+    population = looked_at(load_file(config.population))
     known_words = load_known(config.population.known, config.population.language)
-    target = remove_known(content.population, known_words)
+    target = remove_known(population, known_words)
     notes = [FROM_DATA_REVEALS] if config.population.alphabet == FROM_DATA else []
     # As a run does: of the words that devices do not know.
     symbols = written_out(config.population.alphabet, target.lexicon.words)
-    summary = summarize(content.population, known_words, alphabet=symbols, depth=longest)
-    verdict = _verdict(config, depth, target, content)
+    summary = summarize(population, known_words, alphabet=symbols, depth=longest)
+    verdict = _verdict(config, depth, target)
     if output_format is Format.TABLE:
         console = open_console()
-        print_description(console, str(file), summary, content, verdict)
+        print_description(console, str(file), summary, population.texts, verdict)
         for note in notes:
             print_wrapped(console, note)
         return
-    dropped: Counter[str] = Counter()
-    for (reason, _), times in content.texts.dropped.items():
-        dropped[reason] += times
     record = {
         **asdict(summary),
-        "texts": content.texts.number,
-        "empty_texts": content.texts.empty,
-        "dropped": dropped,
+        "texts": population.texts.number,
+        "empty_texts": population.texts.empty,
+        "dropped": population.texts.reasons,
         "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
         "notes": notes,
     }
-    parts = (*described(str(file), summary, content, verdict), *map(Line, notes))
+    parts = (*described(str(file), summary, population.texts, verdict), *map(Line, notes))
     print_result(output_format, lambda: record, parts)
 
 
-def _verdict(
-    config: Config, depth: int | None, target: Clients, content: FileContent
-) -> Preflight | str:
+def _verdict(config: Config, depth: int | None, target: Clients) -> Preflight | str:
     """Return what is known before a run with the default settings, or why there can be none."""
     from fedhh.experiments.config.load import change_config
     from fedhh.experiments.run.preflight import preflight_of_configs
@@ -124,7 +117,7 @@ def _verdict(
     try:
         if depth is not None:
             config = change_config(config, [f"protocol.depth={depth}"], "--depth")
-        return preflight_of_configs([config], target, content)
+        return preflight_of_configs([config], target)
     except InputError as refusal:
         return str(refusal)
 
@@ -197,8 +190,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
             )
         spelling_of_words = _spelling(changes(language=language, alphabet=alphabet), depth)
         kind_of(out)
-        content = read_file(sources[0], layout, texts_only=True)
-        population, texts = content.population, content.texts
+        population = read_file(sources[0], layout, texts_only=True)
+        texts = population.texts
         write_population(population, out)
         typed = population.word_counts().typed
         clients, words, tokens = population.num_clients, len(typed), int(typed.sum())

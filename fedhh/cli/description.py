@@ -19,8 +19,8 @@ from fedhh.validation import printable, shown
 
 if TYPE_CHECKING:
     from fedhh.cli.console import SafeConsole
+    from fedhh.clients.clients import Texts
     from fedhh.clients.describe import PopulationSummary, Spelling, Spread
-    from fedhh.clients.reading.sources import FileContent
     from fedhh.experiments.run.preflight_facts import Preflight
 
 _EXAMPLES = 5
@@ -32,7 +32,7 @@ def print_description(
     console: SafeConsole,
     title: str,
     summary: PopulationSummary,
-    content: FileContent,
+    texts: Texts,
     verdict: Preflight | str,
 ) -> None:
     """Print what a file holds, and the verdict.
@@ -41,13 +41,13 @@ def print_description(
         console: Where to.
         title: The file's name.
         summary: Its figures.
-        content: What of it was read.
+        texts: What its texts were.
         verdict: What is known before a run, or why there can be none.
     """
     table = Table(title=safe_text(title), title_justify="left", show_header=False)
     table.add_column("what")
     table.add_column("value", overflow="fold")
-    for rows in _sections(summary, content):
+    for rows in _sections(summary, texts):
         for label, value in rows:
             table.add_row(label, safe_text(value, longest=LONGEST_LINE))
         table.add_section()
@@ -62,10 +62,10 @@ def print_description(
 
 
 def described(
-    title: str, summary: PopulationSummary, content: FileContent, verdict: Preflight | str
+    title: str, summary: PopulationSummary, texts: Texts, verdict: Preflight | str
 ) -> Iterator[Part]:
     """Yield what `print_description` prints, as a table and lines."""
-    rows = tuple(row for rows in _sections(summary, content) for row in rows)
+    rows = tuple(row for rows in _sections(summary, texts) for row in rows)
     yield TextTable(title=title, columns=("what", "value"), rows=rows, note="", labels=2)
     yield Line(_VERDICT)
     if isinstance(verdict, str):
@@ -111,10 +111,8 @@ def spelling_lines(spelling: Spelling) -> list[str]:
     ]
 
 
-def _sections(
-    summary: PopulationSummary, content: FileContent
-) -> tuple[Iterator[tuple[str, str]], ...]:
-    return _held(summary), _unknown(summary), _spelled(summary.spelling), _texts(content)
+def _sections(summary: PopulationSummary, texts: Texts) -> tuple[Iterator[tuple[str, str]], ...]:
+    return _held(summary), _unknown(summary), _spelled(summary.spelling), _texts(texts)
 
 
 def _held(summary: PopulationSummary) -> Iterator[tuple[str, str]]:
@@ -158,16 +156,15 @@ def _spelled(spelling: Spelling) -> Iterator[tuple[str, str]]:
         yield "longer", f"{spelling.longer_words:,}"
 
 
-def _texts(content: FileContent) -> Iterator[tuple[str, str]]:
-    if content.texts.number:
-        yield "texts", f"{content.texts.number:,}"
-        yield "texts without a word", _part(content.texts.empty, content.texts.number)
-        kept = int(content.population.word_counts().typed.sum())
+def _texts(texts: Texts) -> Iterator[tuple[str, str]]:
+    if texts.number:
+        yield "texts", f"{texts.number:,}"
+        yield "texts without a word", _part(texts.empty, texts.number)
         yield (
             "tokens that are no words",
-            _part(content.texts.dropped.total(), kept + content.texts.dropped.total()),
+            _part(texts.dropped.total(), texts.kept + texts.dropped.total()),
         )
-        for line in dropped_lines(content.texts.dropped, kept):
+        for line in dropped_lines(texts.dropped, texts.kept):
             yield "of these", line
 
 

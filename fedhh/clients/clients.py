@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -86,16 +87,54 @@ class Removed:
     words: int
 
 
+@dataclass(kw_only=True, eq=False)
+class Texts:
+    """What of the texts that clients were read from is a word, and what is none.
+
+    Attributes:
+        number: How many texts there were; 0 for counted words.
+        empty: Texts without a word.
+        kept: Words, each as often as it was typed.
+        dropped: How often what is no word was dropped, see `fedhh.clients.reading.tokens.tokenize`.
+    """
+
+    number: int = 0
+    empty: int = 0
+    kept: int = 0
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Only who reads a file looks at them: whoever answers needs none.
+        return Texts, ()
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """How often something was dropped, by the reason."""
+        reasons: Counter[str] = Counter()
+        for (reason, _), times in self.dropped.items():
+            reasons[reason] += times
+        return reasons
+
+    def add(self, more: Texts) -> None:
+        """Add what other texts are."""
+        self.number += more.number
+        self.empty += more.empty
+        self.kept += more.kept
+        self.dropped.update(more.dropped)
+
+
 class Clients(Population):
     """Clients who follow each other in a table, and some of its words.
 
     Attributes:
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
         removed: The known words that were left out; None if no list was asked.
+        texts: What the texts of the whole file were, if it had some.
     """
 
     drawn_from: int | None = None
     removed: Removed | None = None
+    texts: Texts = Texts()
     _first = 0
     _kept: _Mask | None = None
 

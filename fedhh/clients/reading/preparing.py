@@ -18,10 +18,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from fedhh.clients.clients import Texts
 from fedhh.clients.prepared import Manifest
 from fedhh.clients.prepared_writer import PreparedWriter
 from fedhh.clients.reading.columns import Layout
-from fedhh.clients.reading.rows import Rows, Texts
+from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.sources import STANDARD_INPUT, file_here
 from fedhh.clients.reading.tables import has_known_extension, kind_of
 from fedhh.clients.synthetic import CLIENTS_AT_ONCE, PopulationModel, RankDrawer

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Texts
 from fedhh.clients.population import Ids, Words
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Counts, are_dates, formed
@@ -65,21 +63,6 @@ _SORTED = """
     FROM rows r LEFT JOIN words w USING (word)
     GROUP BY ALL ORDER BY r.high, r.low, w.id NULLS LAST
 """
-
-
-@dataclass(kw_only=True, eq=False)
-class Texts:
-    """What of texts is no word, collected while they are read.
-
-    Attributes:
-        number: How many texts there were; 0 for counted words.
-        empty: Texts without a word.
-        dropped: How often what is no word was dropped, see `tokens.tokenize`.
-    """
-
-    number: int = 0
-    empty: int = 0
-    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class Rows:
@@ -239,6 +222,7 @@ class Rows:
             tokens = self._tokenizer.rows(batch["word"])
             texts.number += len(batch)
             texts.empty += int((tokens.sizes == 0).sum())
+            texts.kept += len(tokens.word_ids)
             texts.dropped.update(tokens.dropped)
             # Who wrote nothing but empty texts is a user, too.
             times = np.maximum(tokens.sizes, 1)
@@ -254,9 +238,7 @@ class Rows:
                 batch["row"].take(of_text),
                 batch["day"].take(of_text),
             )
-        self.texts.number += texts.number
-        self.texts.empty += texts.empty
-        self.texts.dropped.update(texts.dropped)
+        self.texts.add(texts)
         return texts.number
 
     @cached_property
@@ -296,7 +278,7 @@ class Rows:
         """
         lexicon = Lexicon(words=self.words)
         starts, word_ids, counts = map(np.concatenate, zip(*self.pieces(name), strict=True))
-        return Clients(
+        clients = Clients(
             name=name,
             lexicon=lexicon,
             offsets=np.r_[starts, len(word_ids)],
@@ -305,6 +287,8 @@ class Rows:
             unit=unit,
             arrangement="random",
         )
+        clients.texts = self.texts
+        return clients
 
     def pieces(self, name: str) -> Iterator[tuple[Ids, Words, Words]]:
         """Yield what users hold, in the order of their hash; those are numbered by then.

@@ -15,7 +15,6 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -24,7 +23,7 @@ import pyarrow as pa
 
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout, find_columns
-from fedhh.clients.reading.rows import Rows, Texts
+from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.tables import CSV, JSON, PARQUET, kind_of, literal
 from fedhh.system.files import unwritable, whole_file
 from fedhh.system.object_storage import as_address, place_of, temporary_copy
@@ -39,27 +38,14 @@ _LOOKED_AT = 2**12
 """Bytes of standard input by which it is a table of some kind."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FileContent:
-    """What a file holds.
-
-    Attributes:
-        population: Its users and their words.
-        texts: What of its texts is no word; nothing of counted words.
-    """
-
-    population: Clients
-    texts: Texts = field(default_factory=Texts)
-
-
 def read_file(
     source: str | Path,
     layout: Layout | None = None,
     *,
     unit: str = "user",
     texts_only: bool = False,
-) -> FileContent:
-    """Return the population in a file, and what of its texts is no word.
+) -> Clients:
+    """Return the clients in a file.
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
     count, every row counts once; rows of the same user and word are added up. Words are brought to
@@ -84,7 +70,7 @@ def read_file(
         if texts_only and "text" not in names:
             raise InputError(f"Expected a column 'text', got counted words already in {path}.")
         rows.add_file(path, names)
-        return FileContent(population=rows.clients(name_of(source), unit), texts=rows.texts)
+        return rows.clients(name_of(source), unit)
 
 
 def name_of(source: str | Path) -> str:

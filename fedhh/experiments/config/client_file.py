@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +23,16 @@ _LOOKED_AT = 1_000_000
 if TYPE_CHECKING:
     from fedhh.clients.clients import Clients
     from fedhh.clients.reading.columns import Layout
-    from fedhh.clients.reading.sources import FileContent
 
 
 def load_file(config: PopulationConfig) -> Clients:
-    """Return all clients and words of a file."""
-    return load_content(config).population
-
-
-def load_content(config: PopulationConfig) -> FileContent:
-    """Return all clients and words of a file, and what of its texts is no word.
+    """Return all clients and words of a file.
 
     Of a prepared directory, its clients where they lie; of an address or of standard input, those
     of a copy here.
     """
     from fedhh.clients.prepared import is_prepared, open_prepared
-    from fedhh.clients.reading.sources import FileContent, read_file
+    from fedhh.clients.reading.sources import read_file
 
     if config.columns.day is not None:
         raise InputError(
@@ -51,8 +44,7 @@ def load_content(config: PopulationConfig) -> FileContent:
     path = Path(config.source) if address is None else local_copy(address)
     if is_prepared(path):
         refuse_layout(config)
-        prepared = open_prepared(path, config.language, address=address)
-        return FileContent(population=prepared)
+        return open_prepared(path, config.language, address=address)
     # Of a name that is too long, pathlib raises.
     if os.path.isdir(path):
         raise InputError(
@@ -62,7 +54,7 @@ def load_content(config: PopulationConfig) -> FileContent:
     return read_file(path, layout_of(config))
 
 
-def looked_at(content: FileContent) -> FileContent:
+def looked_at(population: Clients) -> Clients:
     """Return what can be looked at at once: of a prepared population that is verified, a sample.
 
     Raises:
@@ -70,14 +62,11 @@ def looked_at(content: FileContent) -> FileContent:
     """
     from fedhh.clients.prepared import MappedTable, verify
 
-    population = content.population
     if not isinstance(population.table, MappedTable):
-        return content
+        return population
     verify(population.table.directory)
     size = min(population.num_clients, _LOOKED_AT)
-    return replace(
-        content, population=population.sample_clients(size, rng=np.random.default_rng(0))
-    )
+    return population.sample_clients(size, rng=np.random.default_rng(0))
 
 
 class KeptFile:
@@ -85,22 +74,19 @@ class KeptFile:
 
     def __init__(self) -> None:
         self._key: PopulationConfig | None = None
-        self._content: FileContent | None = None
-
-    def content(self, config: PopulationConfig) -> FileContent:
-        """Return what a file holds."""
-        key = config.model_copy(update={"clients": None, "known": "none"})
-        if self._content is None or self._key != key:
-            self._content = None  # Two files at a time may be more than fits.
-            self._content, self._key = load_content(config), key
-        return self._content
+        self._clients: Clients | None = None
 
     def read(self, config: PopulationConfig) -> Clients:
-        return self.content(config).population
+        """Return all clients and words of a file."""
+        key = config.model_copy(update={"clients": None, "known": "none"})
+        if self._clients is None or self._key != key:
+            self._clients = None  # Two files at a time may be more than fits.
+            self._clients, self._key = load_file(config), key
+        return self._clients
 
     def drop(self) -> None:
         """Keep nothing."""
-        self._content = None
+        self._clients = None
 
 
 def layout_of(config: PopulationConfig) -> Layout:
@@ -158,7 +144,7 @@ def load_population(
     layout = Layout(
         columns=columns or {}, separator=separator, fold_case=fold_case, language=language
     )
-    population = read_file(path, layout).population
+    population = read_file(path, layout)
     return without_known(population, known or list_name(language), language)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
 
 if TYPE_CHECKING:
-    from fedhh.clients.reading.sources import FileContent
+    pass
 
 _STEP = 1.05
 _MOST_STEPS = 512
@@ -77,14 +76,13 @@ def preflight_of(
     *,
     delta: float,
     seed: int,
-    content: FileContent | None = None,
     looks_for_more: bool = True,
     devices: Devices | None = None,
 ) -> Preflight:
     """Return what is known of a run of some protocols on the same clients, as `preflight`.
 
-    Words are spelled as the first one does. ``content`` is the file that the clients were read
-    from; ``looks_for_more``: for numbers of clients that amplify where these do not.
+    Words are spelled as the first one does. ``looks_for_more``: for numbers of clients that amplify
+    where these do not.
     """
     check_delta(delta)
     if not isinstance(population, Clients):
@@ -109,12 +107,7 @@ def preflight_of(
         )
         for each in protocols
     ]
-    dropped: Counter[str] = Counter()
-    tokens = 0
-    if content is not None and content.texts.number:
-        for (reason, _), times in content.texts.dropped.items():
-            dropped[reason] += times
-        tokens = int(content.population.word_counts().typed.sum()) + dropped.total()
+    texts = population.texts
     return Preflight(
         name=population.name,
         unit=population.unit,
@@ -124,17 +117,16 @@ def preflight_of(
         spelling=spelling,
         folded_share=_folded_share(population, first),
         plans=tuple(plans),
-        texts=0 if content is None else content.texts.number,
-        empty_texts=0 if content is None else content.texts.empty,
-        tokens=tokens,
-        dropped=dict(dropped),
+        texts=texts.number,
+        empty_texts=texts.empty,
+        tokens=texts.kept + texts.dropped.total(),
+        dropped=dict(texts.reasons),
     )
 
 
 def preflight_of_configs(
     configs: Sequence[Config],
     population: Clients,
-    content: FileContent | None,
     *,
     titles: Sequence[str] = (),
 ) -> Preflight:
@@ -143,7 +135,6 @@ def preflight_of_configs(
     Args:
         configs: Configurations whose "auto" settings need not be decided.
         population: As for `preflight`.
-        content: The file that the clients were read from.
         titles: What to call each of them; its protocol's title if empty. With titles, no numbers of
             clients that amplify are looked for.
     """
@@ -154,7 +145,6 @@ def preflight_of_configs(
         population,
         delta=configs[0].privacy.delta,
         seed=configs[0].seed,
-        content=content,
         looks_for_more=not titles,
         devices=devices_of(configs[0]),
     )

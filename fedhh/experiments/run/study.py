@@ -152,13 +152,12 @@ class RunStudy(Study):
         self, configs: Sequence[Config], population: Population, file: KeptFile
     ) -> Sequence[Part]:
         """Return what is known before a run on a file; nothing without a file."""
-        source = self.configs[0].population
-        if says_its_size(source) or not isinstance(population, Clients):
+        if says_its_size(configs[0].population) or not isinstance(population, Clients):
             return ()
         if not population.is_held:
             # Nothing is looked up of clients that may be more than memory holds.
             return ()
-        return preflight_of_configs(configs, population, file.content(source)).parts
+        return preflight_of_configs(configs, population).parts
 
     def _make(self, number: int, config: Config) -> Path:
         """Make the directory of a run from its settled configuration: 0, or of a baseline."""

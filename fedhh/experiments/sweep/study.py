@@ -148,7 +148,6 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
         return None
     first = plan.to_run[0].config
     try:
-        content = store.file.content(first.population)
         population = store.get(first).population
         if not isinstance(population, Clients) or not population.is_held:
             return None
@@ -159,9 +158,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
                 if label not in smallest or rank < smallest[label][0]:
                     smallest[label] = rank, cell
         titled = {_title(label, cell): cell.config for label, (_, cell) in smallest.items()}
-        return preflight_of_configs(
-            list(titled.values()), population, content, titles=tuple(titled)
-        )
+        return preflight_of_configs(list(titled.values()), population, titles=tuple(titled))
     except InputError:
         return None
 

@@ -90,9 +90,7 @@ class RepeatedStudy(Study):
             return ()
         population = over_time.at(0).population
         found = [
-            preflight_of_configs(
-                [arm.config], asked_devices(population, job), None, titles=[arm.name]
-            )
+            preflight_of_configs([arm.config], asked_devices(population, job), titles=[arm.name])
             for arm, job in first_jobs(self.collection, over_time)
         ]
         plans = tuple(plan for each in found for plan in each.plans)

@@ -18,7 +18,7 @@ from fedhh.validation import InputError
 
 def read_population(path: Path, *, unit: str = "user", **layout: Any) -> Clients:
     """Return the clients of a file that is laid out in some way."""
-    return read_file(path, Layout(**layout), unit=unit).population
+    return read_file(path, Layout(**layout), unit=unit)
 
 
 def tokenize_all(texts: Sequence[str]) -> TokenRows:

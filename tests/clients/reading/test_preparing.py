@@ -17,7 +17,7 @@ from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.preparing import prepare_files, prepare_rows
 from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.sources import kept_input, read_file
-from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.client_file import load_file
 from fedhh.experiments.config.schema import PopulationConfig
 from fedhh.validation import InputError
 from tests.clients.reading.refusals import read_population
@@ -118,7 +118,7 @@ def test_texts_are_tokenized_as_they_are_read(tmp_path):
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
     read = read_file(tmp_path / "all.jsonl", texts_only=True)
-    same(open_prepared(tmp_path / "out"), read.population)
+    same(open_prepared(tmp_path / "out"), read)
     assert prepared.texts.dropped == read.texts.dropped
     assert (prepared.texts.number, prepared.texts.empty) == (4, read.texts.empty)
 
@@ -129,7 +129,7 @@ def test_words_of_another_language_have_its_form(tmp_path):
     prepare_files([tmp_path / "tr.csv"], tmp_path / "out", layout, salt=None, memory=None)
     population = open_prepared(tmp_path / "out", "tr")
     assert list(population.lexicon.words) == ["ılık"]
-    same(population, read_file(tmp_path / "tr.csv", layout).population)
+    same(population, read_file(tmp_path / "tr.csv", layout))
 
 
 @pytest.mark.slow("::test_many_files_are_one_population")
@@ -267,9 +267,9 @@ def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(tmp_pat
 def test_a_configuration_reads_standard_input_once(monkeypatch):
     write_into_the_program(monkeypatch, b"user,word\na,lol\nb,brb\n")
     config = PopulationConfig(source="-", known="none")
-    first, again = (load_content(config).population for _ in range(2))
+    first, again = (load_file(config) for _ in range(2))
     assert first.lexicon.words == again.lexicon.words == ["brb", "lol"]
     assert first.name == "standard input"
     write_into_the_program(monkeypatch, b"user,word\n,lol\n")
     with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
-        load_content(config)
+        load_file(config)

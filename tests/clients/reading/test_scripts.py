@@ -35,7 +35,7 @@ def test_case_follows_the_language(tmp_path, language, dotless):
     expected = {f"{dotless}lk": 1, f"d{dotless}l": 1}
     expected["ilk"] = expected.get("ilk", 0) + 1
     layout = Layout(language=language)
-    assert _counts(read_file(texts, layout).population) == expected
+    assert _counts(read_file(texts, layout)) == expected
     frame = pd.DataFrame({"user": [1, 1], "word": ["ILK", "\u0130LK"]})
     words = fedhh.population_from(frame, fold_case=True, language=language, known="none")
     other = "ilk" if language != "en" else "i\u0307lk"

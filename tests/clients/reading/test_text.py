@@ -1,5 +1,6 @@
 import itertools
 import json
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -71,9 +72,14 @@ def test_each_picture_of_a_text_is_one_emoji(text, emoji):
 
 def test_texts_without_a_word_are_counted(tmp_path):
     (tmp_path / "in.csv").write_text("user,text\na,lol\na,\U0001f602\nb,\nb,so\n")
-    content = read_file(tmp_path / "in.csv")
-    assert (content.texts.number, content.texts.empty) == (4, 2)
-    assert content.texts.dropped == {(EMOJI, "\U0001f602"): 1}
+    clients = read_file(tmp_path / "in.csv")
+    texts = clients.texts
+    assert (texts.number, texts.empty, texts.kept) == (4, 2, 2)
+    assert texts.dropped == {(EMOJI, "\U0001f602"): 1}
+    assert texts.reasons == {EMOJI: 1}
+    assert clients.keep_words(np.array([True, False])).texts is texts
+    # Whoever answers needs none of them.
+    assert pickle.loads(pickle.dumps(clients)).texts.number == 0
 
 
 def test_tokens_of_many_texts_keep_their_text_and_words_are_sorted():
@@ -94,7 +100,7 @@ def test_prepared_text_is_a_population_without_names(tmp_path, extension):
     source = tmp_path / "texts.jsonl"
     source.write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in texts))
     out = tmp_path / f"words.{extension}"
-    write_population(read_file(source, texts_only=True).population, out)
+    write_population(read_file(source, texts_only=True), out)
     population = read_population(out)
     assert population.num_clients == 2
     assert list(population.lexicon.words) == ["lol", "so"]

@@ -177,9 +177,9 @@ def test_words_that_lower_case_would_spell_are_counted():
 def test_what_a_few_texts_lose_is_said_with_its_reasons(tmp_path):
     rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(60)]
     (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))
-    content = read_file(tmp_path / "p.csv", Layout())
+    clients = read_file(tmp_path / "p.csv", Layout())
     protocol = fedhh.Sfp(local_epsilon=4.0)
-    found = preflight_of([protocol], content.population, delta=1e-3, seed=0, content=content)
+    found = preflight_of([protocol], clients, delta=1e-3, seed=0)
     assert (found.texts, found.empty_texts, found.tokens) == (120, 60, 300)
     assert found.dropped == {"emoji or symbol": 180, "no letter": 60}
     assert found.contents[2] == (
@@ -192,10 +192,8 @@ def test_what_a_few_texts_lose_is_said_with_its_reasons(tmp_path):
 def test_what_texts_lose_is_said_with_its_reasons(tmp_path):
     rows = [f"{user},lol 2024 \U0001f602 \U0001f602\n{user},\U0001f602\n" for user in range(900)]
     (tmp_path / "p.csv").write_text("user,text\n" + "".join(rows))
-    content = read_file(tmp_path / "p.csv", Layout())
-    found = preflight_of(
-        [fedhh.LdpTrieHH(**SETTINGS)], content.population, delta=1e-10, seed=0, content=content
-    )
+    clients = read_file(tmp_path / "p.csv", Layout())
+    found = preflight_of([fedhh.LdpTrieHH(**SETTINGS)], clients, delta=1e-10, seed=0)
     assert (found.texts, found.empty_texts, found.tokens) == (1_800, 900, 4_500)
     assert found.dropped == {"emoji or symbol": 2_700, "no letter": 900}
     assert found.contents[2] == (

@@ -12,7 +12,7 @@ import pytest
 import fedhh
 from fedhh.accounting.bounds import composition
 from fedhh.accounting.bounds.composition import composed_epsilon
-from fedhh.experiments.config.client_file import load_content
+from fedhh.experiments.config.client_file import load_file
 from fedhh.experiments.config.load import parse_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.run.run import run_config
@@ -147,10 +147,10 @@ def test_a_sweep_draws_and_reads_nothing_twice(tmp_path, monkeypatch, ray_here, 
 
     def counted_file(config):
         read.append(config.source)
-        return load_content(config)
+        return load_file(config)
 
     monkeypatch.setattr("fedhh.experiments.sweep.sweep.build_population", counted)
-    monkeypatch.setattr("fedhh.experiments.config.client_file.load_content", counted_file)
+    monkeypatch.setattr("fedhh.experiments.config.client_file.load_file", counted_file)
     store = sweep.PopulationStore()
     section = {"seeds": 2, "axes": axes}
     plan = parse_sweep({**table, "sweep": section}, "test", num_clients=store.num_clients)
