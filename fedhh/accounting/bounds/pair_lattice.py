@@ -39,7 +39,7 @@ _RIGHT = 4.0
 _LEFT = 9.0
 """Standard deviations left of the mean, of the tilted distribution: what lies further left
 has probability e**-40, and the chord from there to 0 is harmless unless f grows by more."""
-_NOTHING = 1e-43
+_NOTHING = 1e-80
 """A probability, or a standard deviation, that is as good as 0."""
 
 
