@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.environments import run_peer
 from benchmarks.measuring import Rows, benchmark, medians
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 
 EPSILON, DOMAIN_SIZE, REPORTS, OUR_REPORTS, RUNS = 2.0, 128, 1_000, 100_000, 10
@@ -50,9 +49,7 @@ def oracle_of(name: str, seed: int = 0) -> FrequencyOracle:
     return make_oracle(OracleSpec(name=name, epsilon=EPSILON, params=params), DOMAIN_SIZE)
 
 
-def noise(
-    estimates: Floats, counts: npt.NDArray[np.int64], variance: Floats
-) -> tuple[float, float]:
+def noise(estimates: Floats, counts: Ints, variance: Floats) -> tuple[float, float]:
     """Return the mean squared error over the variance, and half its 95 percent interval.
 
     Args:
@@ -65,7 +62,7 @@ def noise(
     return float(by_run.mean()), float(half)
 
 
-def variance_of(name: str, counts: npt.NDArray[np.int64]) -> Floats:
+def variance_of(name: str, counts: Ints) -> Floats:
     """Return the variance of all estimates, over public coins too."""
     oracle = oracle_of(name)
     if name in {"flh", "cms", "hcms"}:
@@ -73,15 +70,13 @@ def variance_of(name: str, counts: npt.NDArray[np.int64]) -> Floats:
     return oracle.variance(counts, int(counts.sum()))
 
 
-def counts_of(
-    oracle: FrequencyOracle, values: npt.NDArray[np.int64], *, rng: np.random.Generator
-) -> Floats:
+def counts_of(oracle: FrequencyOracle, values: Ints, *, rng: np.random.Generator) -> Floats:
     """Return the estimated counts of all values, from fresh reports of some."""
     support = oracle.support(oracle.aggregate(values=values, rng=rng))
     return oracle.estimate(support, len(values))
 
 
-def ours(name: str, values: npt.NDArray[np.int64]) -> tuple[Floats, float, float]:
+def ours(name: str, values: Ints) -> tuple[Floats, float, float]:
     """Return estimates by run, and microseconds per report: as reports, and straight to counts."""
     estimates = []
     for seed in range(RUNS):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from fedhh.arrays import Ints
 from fedhh.random import Stream, generator
 from fedhh.settings import Count, Settings, Share
 from fedhh.validation import InputError, shown
@@ -176,8 +176,8 @@ class FakePositions:
         groups: ``(M,) int64``: the group of each.
     """
 
-    positions: npt.NDArray[np.int64]
-    groups: npt.NDArray[np.int64]
+    positions: Ints
+    groups: Ints
 
     @classmethod
     def draw(
@@ -194,7 +194,7 @@ class FakePositions:
         """Return how many stand before a position."""
         return int(np.searchsorted(self.positions, position))
 
-    def numbers(self, start: int, stop: int, num_groups: int) -> npt.NDArray[np.int64]:
+    def numbers(self, start: int, stop: int, num_groups: int) -> Ints:
         """Return ``(num_groups,) int64``: how many of each group stand from start up to stop."""
         here = self.groups[self.before(start) : self.before(stop)]
         return np.bincount(here, minlength=num_groups)

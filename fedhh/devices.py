@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
 
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.random import GOLDEN, Stream, generator, scatter
 from fedhh.settings import Count, Settings, ShareOrAll, ShareOrNone
 from fedhh.validation import InputError, did_you_mean, shown
@@ -174,7 +174,7 @@ class Devices(Settings):
             f"{1 - self.dropout:g})."
         )
 
-    def is_eligible(self, clients: npt.NDArray[np.int64], *, seed: int) -> npt.NDArray[np.bool_]:
+    def is_eligible(self, clients: Ints, *, seed: int) -> Bools:
         """Return ``(n,) bool``: which clients, by their numbers, are eligible in a run.
 
         A client's coin is SplitMix64's output at its number, from a start that the seed draws.
@@ -184,7 +184,7 @@ class Devices(Settings):
         return np.asarray((words >> np.uint64(11)) * 2.0**-53 < self.eligible)
 
     @cached_property
-    def _curve(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def _curve(self) -> tuple[Floats, Floats]:
         points = self.points if self.points[0][0] == 0 else ((0.0, 0.0), *self.points)
         times, shares = np.array(points, dtype=np.float64).T
         return times, shares
@@ -205,12 +205,12 @@ class CheckIns:
         is_lost: Whether it drops out once it has checked in.
     """
 
-    is_eligible: npt.NDArray[np.bool_]
-    place: npt.NDArray[np.float64]
-    is_lost: npt.NDArray[np.bool_]
+    is_eligible: Bools
+    place: Floats
+    is_lost: Bools
 
     @property
-    def is_kept(self) -> npt.NDArray[np.bool_]:
+    def is_kept(self) -> Bools:
         """Whether it answers if it checks in before the round closes."""
         return self.is_eligible & ~self.is_lost
 
@@ -219,7 +219,7 @@ def check_ins(
     devices: Devices,
     pass_index: int,
     layer: int,
-    clients: npt.NDArray[np.int64],
+    clients: Ints,
     block: int,
     *,
     seed: int,

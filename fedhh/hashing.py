@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import UInts
 from fedhh.kernels.sketches import PRIME, evaluate_strings, hash_pairs
 from fedhh.random import Stream, generator
 from fedhh.validation import require_at_least
@@ -49,7 +50,7 @@ class HashFamily:
         num_cells: m.
     """
 
-    coefficients: npt.NDArray[np.uint64]
+    coefficients: UInts
     num_cells: int
 
     @classmethod

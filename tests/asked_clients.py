@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.clients.clients import Clients
 from fedhh.questions.answer import Answer
 from fedhh.questions.clients import ClientBlock
@@ -20,17 +20,17 @@ class Recording:
 
     def __init__(self, population: Clients) -> None:
         self._population = population
-        self.blocks: list[npt.NDArray[np.int64]] = []
+        self.blocks: list[Ints] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._population, name)
 
-    def block(self, clients: npt.NDArray[np.int64]) -> ClientBlock:
+    def block(self, clients: Ints) -> ClientBlock:
         self.blocks.append(clients)
         return self._population.block(clients)
 
     @property
-    def asked(self) -> npt.NDArray[np.int64]:
+    def asked(self) -> Ints:
         """All of them."""
         return np.concatenate(self.blocks)
 

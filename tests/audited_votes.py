@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.audit import EpsilonDelta, Finding, audit, audit_guesses
 from fedhh.clients.population import Population
 from fedhh.clients.worker import ClientWorker
@@ -79,13 +79,13 @@ class AuditedVotes:
         self._broadcast = Broadcast.to_all(self._question)
         self._next_run = 0
 
-    def tally(self) -> npt.NDArray[np.int64]:
+    def tally(self) -> Ints:
         """Return the ``(domain_size,)`` votes of another run."""
         run, self._next_run = self._next_run, self._next_run + 1
         answer = self._worker.answer(self._broadcast, [run])
         return self._question.channel.support(self._question, answer.aggregate)
 
-    def differences(self, num_runs: int) -> npt.NDArray[np.float64]:
+    def differences(self, num_runs: int) -> Floats:
         """Return ``(num_runs,)``: votes for the first value, less those for the second."""
         first, second = self.values[:2]
         tallies = (self.tally() for _ in range(num_runs))
@@ -124,7 +124,7 @@ class _OneHolder(Population):
     def lexicon(self) -> Lexicon:
         return self._lexicon
 
-    def block(self, clients: npt.NDArray[np.int64]) -> ClientBlock:
+    def block(self, clients: Ints) -> ClientBlock:
         return ClientBlock(
             clients=clients,
             offsets=self._offsets,
@@ -140,9 +140,7 @@ def audit_votes(
     places = list(range(min(3, domain_size)))
     layers = _votes_of_each(spec, domain_size=domain_size, num_reports=1, places=places, seed=seed)
 
-    def shows(
-        held: npt.NDArray[np.int64], among: Sequence[int], *, rng: np.random.Generator
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def shows(held: Ints, among: Sequence[int], *, rng: np.random.Generator) -> tuple[Ints, Floats]:
         tallies = np.stack([layers[place].tally() for place in held])
         return tallies, tallies[:, layers[0].values[list(among)]].astype(np.float64)
 

@@ -29,10 +29,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.audit import clopper_pearson
 from fedhh.oracles import OracleSpec, SubsetSelection, make_oracle
 from fedhh.oracles.base import FrequencyOracle
@@ -43,8 +42,6 @@ from fedhh.validation import (
     require_choice,
     require_epsilon,
 )
-
-Numbers = npt.NDArray[np.int64]
 
 STRATEGIES = ("each", "single", "halves")
 MOST_KINDS = 100_000
@@ -166,7 +163,7 @@ def exact_repeated(one: Floats, reports: Sequence[int]) -> list[float | None]:
     return found + [None] * (len(reports) - len(found))
 
 
-def by_rank(strategy: str, words: int) -> Numbers:
+def by_rank(strategy: str, words: int) -> Ints:
     """Return which value each word is mapped to, the likeliest word first."""
     ranks = np.arange(words)
     return {"each": ranks, "single": np.minimum(ranks, 1), "halves": ranks % 2}[strategy]
@@ -230,7 +227,7 @@ def simulated_trie(
         yield num_right(scores, held, rng)
 
 
-def num_right(scores: Floats, held: Numbers, rng: np.random.Generator) -> int:
+def num_right(scores: Floats, held: Ints, rng: np.random.Generator) -> int:
     """Return how many clients' likeliest hypothesis is theirs, ties broken by chance."""
     best = scores >= scores.max(axis=1, keepdims=True) - 10.0**-DIGITS
     return int((np.where(best, rng.random(scores.shape), -1).argmax(axis=1) == held).sum())
@@ -302,7 +299,7 @@ class Pools:
         own = np.repeat(np.eye(self.num_pools), self.pool_size, axis=1) / self.pool_size
         return self.polarization * own + (1 - self.polarization) / self.num_values
 
-    def draw(self, pools: Numbers, *, rng: np.random.Generator) -> Numbers:
+    def draw(self, pools: Ints, *, rng: np.random.Generator) -> Ints:
         """Return ``(n,)`` one value for each client, given ``(n,)`` the pools that they prefer."""
         on_purpose = rng.random(len(pools)) < self.polarization
         own = pools * self.pool_size + rng.integers(self.pool_size, size=len(pools))

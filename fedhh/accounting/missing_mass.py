@@ -29,12 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.truncated_geometric import TruncatedGeometric
+from fedhh.arrays import Floats
 from fedhh.validation import InputError
 
 
-def largest_release_chances(
-    holders: npt.ArrayLike, *, epsilon: float, delta: float
-) -> npt.NDArray[np.float64]:
+def largest_release_chances(holders: npt.ArrayLike, *, epsilon: float, delta: float) -> Floats:
     """Return the largest chance with which a central mechanism may publish each word.
 
     Args:

@@ -43,7 +43,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedhh.accounting.trusted_aggregator import TrustedAggregatorPlan
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.privacy_loss.binomial import lower_tail, upper_tail
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.search import smallest_true
@@ -184,7 +184,7 @@ class SampledCounts:
         return np.asarray(lower_tail(self.threshold - 1, self._holders, self.rate))
 
     @property
-    def _holders(self) -> npt.NDArray[np.int64]:
+    def _holders(self) -> Ints:
         return np.arange(self.threshold - 1, self.threshold + _MOST_HOLDERS + 2)
 
 

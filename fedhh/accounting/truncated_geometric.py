@@ -21,8 +21,8 @@ import math
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats
 from fedhh.validation import InputError, require_inside, require_positive
 
 MOST_STEPS = 10_000_000
@@ -59,7 +59,7 @@ class TruncatedGeometric:
             )
 
     @cached_property
-    def chances(self) -> npt.NDArray[np.float64]:
+    def chances(self) -> Floats:
         """``(m + 1,) float64``: chances for 0 to m contributors, m the first with chance 1."""
         return _chances(self.epsilon, self.delta)
 
@@ -69,7 +69,7 @@ class TruncatedGeometric:
 
 
 @lru_cache(maxsize=32)
-def _chances(epsilon: float, delta: float) -> npt.NDArray[np.float64]:
+def _chances(epsilon: float, delta: float) -> Floats:
     growth, chances = math.exp(epsilon), [0.0]
     while chances[-1] < 1:
         last = chances[-1]

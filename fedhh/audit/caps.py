@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.validation import InputError
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,9 +174,7 @@ def replay_cap(
     )
 
 
-def _balances(
-    cap: Cap, days: Numbers, sent: Numbers, starts: Numbers, lengths: Numbers
-) -> tuple[Numbers, Numbers]:
+def _balances(cap: Cap, days: Ints, sent: Ints, starts: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """Return the balance after each device's day, and the first day of the window it sums up.
 
     Devices take their steps together, from one day on which they sent to the next.
@@ -207,7 +204,7 @@ def _balances(
 
 def _per_device_and_day(
     devices: npt.ArrayLike, days: npt.ArrayLike, records: npt.ArrayLike | None
-) -> tuple[Numbers, Numbers, Numbers]:
+) -> tuple[Ints, Ints, Ints]:
     """Return device, day and records of each pair that occurs with a record, in order."""
     owners, on = (np.asarray(each, dtype=np.int64) for each in (devices, days))
     sent = np.ones(owners.size, dtype=np.int64) if records is None else np.asarray(records)

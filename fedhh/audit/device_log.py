@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from fedhh.arrays import Bools, Ints
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.dated_rows import read_dated
 from fedhh.clients.reading.rules import Counts
 from fedhh.clients.reading.tables import JSON, kind_of, list_names, read_header
 from fedhh.validation import InputError
-
-Numbers = npt.NDArray[np.int64]
 
 ONLY_USE_CASE = "records"
 """What the use case of a file is called that names none."""
@@ -42,17 +40,17 @@ class DeviceLog:
     use_cases: tuple[str, ...]
     num_devices: int
     num_days: int
-    of_use_case: Numbers
-    devices: Numbers
-    days: Numbers
-    records: Numbers
+    of_use_case: Ints
+    devices: Ints
+    days: Ints
+    records: Ints
     names: pa.ChunkedArray
 
     def name_of(self, device: int) -> str:
         """Return what the file calls a device."""
         return str(self.names[int((self.devices == device).argmax())].as_py())
 
-    def of(self, use_case: str) -> tuple[Numbers, Numbers, Numbers]:
+    def of(self, use_case: str) -> tuple[Ints, Ints, Ints]:
         """Return devices, days and records of one use case."""
         chosen = self.of_use_case == self.use_cases.index(use_case)
         return self.devices[chosen], self.days[chosen], self.records[chosen]
@@ -106,7 +104,7 @@ def _columns(path: Path) -> list[str]:
     return names
 
 
-def _refuse_first_day(bad: npt.NDArray[np.bool_], wanted: str, days: Numbers, path: Path) -> None:
+def _refuse_first_day(bad: Bools, wanted: str, days: Ints, path: Path) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise InputError(f"{wanted}, got day={days[row]} in row {row + 1} of {path}.")

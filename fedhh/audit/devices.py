@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.audit.audit import Finding, audit
 from fedhh.audit.caps import CapReplay, replay_cap
 from fedhh.audit.claim import Answers
@@ -29,7 +28,6 @@ from fedhh.validation import InputError, require_at_least, require_choice, requi
 if TYPE_CHECKING:
     from fedhh.oracles.base import FrequencyOracle, Reports
 
-Numbers = npt.NDArray[np.int64]
 Statistics = dict[str, Floats]
 
 Level = Literal["event", "day", "user"]
@@ -60,8 +58,8 @@ class Transcripts:
 
     num_devices: int
     num_days: int
-    devices: Numbers
-    days: Numbers
+    devices: Ints
+    days: Ints
     reports: Reports
 
 
@@ -78,8 +76,8 @@ class NeighboringHistories:
     """
 
     level: Level
-    first: Numbers
-    second: Numbers
+    first: Ints
+    second: Ints
     pair: tuple[int, int]
     seen: tuple[int, int]
 
@@ -95,9 +93,7 @@ class AuditedDevice(Protocol):
     def cap(self) -> Cap:
         """What it may send, as stated."""
 
-    def simulate(
-        self, history: Numbers, *, num_devices: int, rng: np.random.Generator
-    ) -> Transcripts:
+    def simulate(self, history: Ints, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
         """Return the transcripts of some devices of one history, each with its own coins.
 
         That is ``(days, events) int64`` values, `NO_EVENT` where there is none.
@@ -116,8 +112,8 @@ class DeviceAudit:
     """
 
     found: Finding
-    devices: Numbers
-    days: Numbers
+    devices: Ints
+    days: Ints
     cap: Cap
 
     @property
@@ -239,10 +235,10 @@ def audit_device(
 def _simulated(
     device: AuditedDevice,
     histories: NeighboringHistories,
-    history: Numbers,
+    history: Ints,
     num_devices: int,
     rng: np.random.Generator,
-) -> tuple[Statistics, Numbers, Numbers]:
+) -> tuple[Statistics, Ints, Ints]:
     """Return statistics of each device's reports, and who sent a record on which day."""
     first_day, end = histories.seen
     lasts = {"reports": end}
@@ -265,15 +261,15 @@ def _simulated(
 
 
 def _counts_of_seen_days(
-    histories: NeighboringHistories, owner: Numbers, day: Numbers, num_devices: int
-) -> Numbers:
+    histories: NeighboringHistories, owner: Ints, day: Ints, num_devices: int
+) -> Ints:
     """Return ``(num_devices, days)``: records on each day that is seen."""
     num_days = len(histories.first)
     counts = np.bincount(owner * num_days + day, minlength=num_devices * num_days)
     return counts.reshape(num_devices, num_days)[:, slice(*histories.seen)]
 
 
-def _add_what_numbers_say(samples: list[Statistics], counts: list[Numbers]) -> None:
+def _add_what_numbers_say(samples: list[Statistics], counts: list[Ints]) -> None:
     """Add to the reports' statistics what records per day say.
 
     Each day's log-likelihood ratio is learned from the devices that teach, as if days were

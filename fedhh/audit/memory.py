@@ -84,7 +84,7 @@ def audit_answer(
 
 def _remembered(
     answer: MemoizedBits,
-    histories: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    histories: tuple[Floats, Floats],
     held: int,
     num_devices: int,
     rng: np.random.Generator,

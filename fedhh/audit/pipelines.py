@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.audit.devices import Transcripts
 from fedhh.experiments.config.built_in import PIPELINES, preset_names
 from fedhh.longitudinal.devices.model import Delay, DeviceModel, DeviceUseCase, EventDistribution
@@ -20,8 +20,6 @@ from fedhh.longitudinal.records import Arrivals, DayQuestion, OracleRecords
 from fedhh.oracles import FrequencyOracle
 from fedhh.questions.cohort import Cohort
 from fedhh.validation import InputError
-
-Numbers = npt.NDArray[np.int64]
 
 _NAME = "audited"
 _AT_ONCE = Delay(hours=0.0)
@@ -73,9 +71,7 @@ class PipelineDevices:
         """The stated distribution of a record's report."""
         return self.form.oracle
 
-    def simulate(
-        self, history: Numbers, *, num_devices: int, rng: np.random.Generator
-    ) -> Transcripts:
+    def simulate(self, history: Ints, *, num_devices: int, rng: np.random.Generator) -> Transcripts:
         """Return transcripts of devices whose events all have one value.
 
         Args:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints, UInts
 from fedhh.audit.audit import Finding, audit, choose
 from fedhh.audit.claim import Claim, EpsilonDelta
 from fedhh.random import GOLDEN, scatter
@@ -28,7 +28,6 @@ from fedhh.validation import InputError, require_at_least, require_inside
 if TYPE_CHECKING:
     from fedhh.oracles.base import FrequencyOracle
 
-Numbers = npt.NDArray[np.int64]
 Reports = npt.NDArray[Any]
 Draw = Callable[..., tuple[Reports, Floats]]
 """Returns reports about values, and ``(n, m)`` scores of m values that need not be learned."""
@@ -161,7 +160,7 @@ def audit_guesses(
 
 
 def messages(
-    oracle: FrequencyOracle, held: Numbers, among: Sequence[int], *, rng: np.random.Generator
+    oracle: FrequencyOracle, held: Ints, among: Sequence[int], *, rng: np.random.Generator
 ) -> tuple[Reports, Floats]:
     """Return an oracle's reports about values, and what it states of how likely they are."""
     first = oracle.privatize(np.zeros(1, dtype=np.int64), rng=np.random.default_rng(0))
@@ -178,7 +177,7 @@ def messages(
 
 
 def forms_alone(
-    oracle: FrequencyOracle, held: Numbers, among: Sequence[int], *, rng: np.random.Generator
+    oracle: FrequencyOracle, held: Ints, among: Sequence[int], *, rng: np.random.Generator
 ) -> tuple[Reports, Floats]:
     """Return sizes and types of reports that are drawn alone; nothing is stated of them."""
     made = [oracle.privatize(np.array([value]), rng=rng) for value in held]
@@ -204,7 +203,7 @@ def value_sets(domain_size: int) -> list[list[int]]:
     return [*(each for each in spread if len(each) > len(few)), few]
 
 
-def _learned(held: Numbers, reports: Reports, stated: Floats, num_values: int) -> Score:
+def _learned(held: Ints, reports: Reports, stated: Floats, num_values: int) -> Score:
     """Return how to score reports by what ``(n,)`` others show, given the numbers of their values.
 
     Scores are log-likelihoods up to a constant of each report: as stated; by the frequencies of
@@ -243,14 +242,14 @@ def _drawn(
     size: int,
     *,
     rng: np.random.Generator,
-) -> tuple[Numbers, Reports, Floats]:
+) -> tuple[Ints, Reports, Floats]:
     """Return which of some values each report is about, the reports, and their stated scores."""
     held = np.asarray(some, dtype=np.int64)[rng.integers(len(some), size=size)]
     return held, *draw(np.asarray(values, dtype=np.int64)[held], values, rng=rng)
 
 
 def _guesses(
-    scores: Mapping[str, Floats], held: Numbers, some: Sequence[int]
+    scores: Mapping[str, Floats], held: Ints, some: Sequence[int]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return how much likelier right guesses are than other values, and wrong ones; NaN if not.
 
@@ -303,7 +302,7 @@ def _ends_of_bins(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.quantile(column, np.arange(1, _BINS) / _BINS, method="lower"))
 
 
-def _hashed(rows: Reports) -> npt.NDArray[np.uint64]:
+def _hashed(rows: Reports) -> UInts:
     """Return a word for each row, equal where rows are."""
     words = rows.astype(np.int64) if rows.dtype.kind in "iub" else rows.astype(np.float64)
     places = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GOLDEN
@@ -316,7 +315,7 @@ def _form(reports: Reports) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return reports.shape[1:], reports.dtype
 
 
-def _flaw_alone(oracle: FrequencyOracle, held: Numbers, *, rng: np.random.Generator) -> str | None:
+def _flaw_alone(oracle: FrequencyOracle, held: Ints, *, rng: np.random.Generator) -> str | None:
     """Return what is wrong with a report of a value alone, if its form is not that of value 0."""
     first = oracle.privatize(np.zeros(1, dtype=np.int64), rng=rng)
     for value in held:

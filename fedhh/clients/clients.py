@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools
 from fedhh.clients.population import (
     CountProgress,
     Counts,
@@ -28,8 +28,6 @@ from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
 _LARGEST_COUNT = 2**31 - 1
-
-_Mask = npt.NDArray[np.bool_]
 
 
 class Table:
@@ -136,7 +134,7 @@ class Clients(Population):
     removed: Removed | None = None
     texts: Texts = Texts()
     _first = 0
-    _kept: _Mask | None = None
+    _kept: Bools | None = None
 
     def __init__(
         self,
@@ -294,7 +292,7 @@ class Clients(Population):
         kept = b"" if self._kept is None else np.packbits(self._kept).tobytes()
         return hashlib.sha256(view + kept).hexdigest()
 
-    def keep_words(self, keep: _Mask) -> Clients:
+    def keep_words(self, keep: Bools) -> Clients:
         """Return the clients with only some words; clients stay, even with nothing left.
 
         Args:

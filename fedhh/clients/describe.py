@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.clients.clients import Clients
 from fedhh.words.alphabet import Alphabet, joined
 from fedhh.words.known_words import KnownWords
@@ -155,14 +155,12 @@ def describe(
     )
 
 
-def _spread(numbers: npt.NDArray[np.int64]) -> Spread:
+def _spread(numbers: Ints) -> Spread:
     p50, p95 = np.percentile(numbers, [50, 95]).tolist()
     return Spread(p50=p50, p95=p95, max=int(numbers.max()))
 
 
-def spelling_of(
-    words: Sequence[str], counts: npt.NDArray[np.int64], *, alphabet: str, depth: int
-) -> Spelling:
+def spelling_of(words: Sequence[str], counts: Ints, *, alphabet: str, depth: int) -> Spelling:
     """Return what of some words an alphabet and a depth cannot spell.
 
     Args:

@@ -24,8 +24,8 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints, UInts
 from fedhh.kernels.ranks import MAX_RANK
 from fedhh.random import GOLDEN, scatter
 from fedhh.system.kept import kept_text
@@ -34,8 +34,6 @@ from fedhh.words.alphabet import clusters
 from fedhh.words.coded_words import coded_words, is_coded
 from fedhh.words.known_words import SCOWL70, KnownWords, is_named, named_list, scowl_file
 from fedhh.words.languages import ENGLISH, normalised
-
-_Hashes = npt.NDArray[np.uint64]
 
 NAMED_RANKS = 400_000
 """Ranks up to here are real or changed words; beyond, they are coded."""
@@ -131,7 +129,7 @@ def named_words(known: KnownWords) -> list[str]:
     return text.split("\n")
 
 
-def rank_strings(ranks: npt.NDArray[np.int64], known: KnownWords | None = None) -> list[str]:
+def rank_strings(ranks: Ints, known: KnownWords | None = None) -> list[str]:
     """Return each rank's string, at most 24 symbols with a letter among them.
 
     Every rank has its own, the same in every population: up to `NAMED_RANKS` that of `named_words`,
@@ -250,7 +248,7 @@ def _real_and_changed_words(known: KnownWords) -> list[str]:
     return real + [changed[i] for i in order.tolist()]
 
 
-def _changed(kind: str, bases: Sequence[Word], spelling: _Spelling, draws: _Hashes) -> list[str]:
+def _changed(kind: str, bases: Sequence[Word], spelling: _Spelling, draws: UInts) -> list[str]:
     """Return a word after a change for each draw; frequent words are changed more often."""
     base_ids, other_ids = (
         (_uniform(draws, i) ** 2 * len(bases)).astype(np.int64).tolist() for i in (0, 1)
@@ -304,7 +302,7 @@ def _chain(words: Iterable[Word]) -> _Chain:
     return chain
 
 
-def _names(chain: _Chain, draws: _Hashes, *, shortest: int) -> list[str]:
+def _names(chain: _Chain, draws: UInts, *, shortest: int) -> list[str]:
     """Return a word of ``shortest`` to 14 symbols for each draw, or no text."""
     names = []
     uniforms = np.stack([_uniform(draws, place) for place in range(_LONGEST_NAME)], axis=1)
@@ -320,11 +318,11 @@ def _names(chain: _Chain, draws: _Hashes, *, shortest: int) -> list[str]:
     return names
 
 
-def _draws(first: int, size: int) -> _Hashes:
+def _draws(first: int, size: int) -> UInts:
     return np.arange(first, first + size, dtype=np.uint64) * np.uint64(_FLOATS_PER_DRAW)
 
 
-def _uniform(draws: _Hashes, index: int) -> npt.NDArray[np.float64]:
+def _uniform(draws: UInts, index: int) -> Floats:
     """Return float number ``index`` of each draw, in [0, 1), by SplitMix64.
 
     NumPy's generators may change between versions, and strings should not.

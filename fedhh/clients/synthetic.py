@@ -19,9 +19,9 @@ from importlib import resources
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Gt, Le, Lt
 
+from fedhh.arrays import Ints, SmallInts, UInts
 from fedhh.clients.clients import Clients
 from fedhh.clients.named_words import rank_strings
 from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
@@ -31,8 +31,6 @@ from fedhh.settings import Positive, Settings
 from fedhh.validation import InputError, require_at_least, require_choice, require_positive
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
-
-_Ids = npt.NDArray[np.int64]
 
 _MIN_LISTED = 100
 # The chance that a client adopts none of the words is then below 1e-43.
@@ -160,7 +158,7 @@ class PopulationModel(Settings):
             head, tail_scale=float(continuous_at_head), tail_exponent=self.tail_exponent
         )
 
-    def strings(self, ranks: _Ids) -> list[str]:
+    def strings(self, ranks: Ints) -> list[str]:
         """Return each rank's word; ranks are ``(n,) int64``, at least 1."""
         if self.word_list is None:
             return rank_strings(ranks, self.known)
@@ -188,9 +186,9 @@ class RankRows:
         counts: ``(rows,) int32``, at least 1.
     """
 
-    offsets: _Ids
-    ranks: _Ids
-    counts: npt.NDArray[np.int32]
+    offsets: Ints
+    ranks: Ints
+    counts: SmallInts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -213,7 +211,7 @@ class RankDrawer:
     period: int | None = None
 
     @functools.cached_property
-    def _keys(self) -> npt.NDArray[np.uint64]:
+    def _keys(self) -> UInts:
         rng = generator(self.seed, Stream.POPULATION)
         keys = rng.integers(0, 2**64, size=2, dtype=np.uint64)
         if self.period is None:
@@ -221,12 +219,12 @@ class RankDrawer:
         rng = generator(self.seed, Stream.CALENDAR, _TYPING, self.period)
         return np.append(keys, rng.integers(0, 2**64, size=1, dtype=np.uint64))
 
-    def count_tokens(self, clients: _Ids) -> _Ids:
+    def count_tokens(self, clients: Ints) -> Ints:
         """Return ``(n,) int64``: how many new words each client types, repetitions included."""
-        tokens: _Ids = count_tokens(self._keys, clients, self.model.typing_distribution)
+        tokens: Ints = count_tokens(self._keys, clients, self.model.typing_distribution)
         return tokens
 
-    def draw(self, clients: _Ids) -> RankRows:
+    def draw(self, clients: Ints) -> RankRows:
         """Return what these clients type; client numbers are ``(n,) int64``, at least 0."""
         offsets, ranks, counts = draw_ranks(
             self._keys, clients, self.model.typing_distribution, self.model.rank_table
@@ -264,7 +262,7 @@ def synthetic_population(preset: str | PopulationModel, num_clients: int, *, see
 
 def stored_population(
     blocks: Sequence[RankRows], model: PopulationModel, *, name: str
-) -> tuple[Clients, _Ids]:
+) -> tuple[Clients, Ints]:
     """Return the population of some rows of clients, and ``(V,) int64``: its words' ranks."""
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
@@ -298,7 +296,7 @@ def _refuse_too_large(drawer: RankDrawer, num_clients: int) -> None:
         )
 
 
-def _distinct_ranks(blocks: list[_Ids]) -> tuple[_Ids, npt.NDArray[np.int32]]:
+def _distinct_ranks(blocks: list[Ints]) -> tuple[Ints, SmallInts]:
     """Return the sorted distinct ranks, and each rank's position among them, ``int32``."""
     seen = np.zeros(_DENSE_RANKS + 1, dtype=bool)
     for ranks in blocks:

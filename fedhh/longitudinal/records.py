@@ -15,11 +15,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.oracles import FrequencyOracle, OracleSpec, make_oracle
 from fedhh.questions.cohort import Cohort
 from fedhh.questions.question import Messages, Question
-
-Numbers = npt.NDArray[np.int64]
 
 _WIDEST_REPORT = 128
 """Numbers of a report that is sent on its own; wider ones are only added up."""
@@ -73,7 +72,7 @@ class OracleRecords(RecordForm):
         one = self._example
         return one.dtype.kind in "iu" and one.size <= _WIDEST_REPORT
 
-    def as_reports(self, numbers: Numbers) -> npt.NDArray[np.integer[Any]]:
+    def as_reports(self, numbers: Ints) -> npt.NDArray[np.integer[Any]]:
         """Return ``(n, width) int64`` as the oracle's reports again."""
         one = self._example
         return numbers.astype(one.dtype).reshape(len(numbers), *one.shape[1:])
@@ -143,9 +142,9 @@ class Arrivals:
     """
 
     use_case: str
-    addresses: Numbers
-    seconds: Numbers
-    reports: Numbers
+    addresses: Ints
+    seconds: Ints
+    reports: Ints
 
     @classmethod
     def of(cls, use_case: str, messages: Messages) -> Self:
@@ -168,4 +167,4 @@ class Batch:
     """What leaves an ingestor: ``(n, width)`` reports of one use case in random order, alone."""
 
     use_case: str
-    reports: Numbers
+    reports: Ints

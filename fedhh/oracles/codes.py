@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import LARGEST_TALLY, PureOracle, Reports, Tally, Values, best_of
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
@@ -344,7 +343,7 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         supporters = (spectrum[tuple(kept)] + aggregate.sum()) / r
         return np.asarray(np.rint(supporters), dtype=np.int64)
 
-    def _coordinates(self, numbers: Values) -> npt.NDArray[np.int64]:
+    def _coordinates(self, numbers: Values) -> Ints:
         """Return ``(t, c) int64``: the coordinates of points, by their numbers.
 
         A point is written with its first coordinate that is not 0 as 1. With m coordinates after

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.families import CellOracle
@@ -113,12 +113,12 @@ class HadamardSign(CellOracle):
         return np.stack([-agreement, agreement], axis=2).reshape(len(loads), -1)
 
 
-def hadamard_entries(rows: Values, columns: Values) -> npt.NDArray[np.int64]:
+def hadamard_entries(rows: Values, columns: Values) -> Ints:
     """Return entries of the Hadamard matrix, (-1)**popcount(row & column)."""
     return 1 - 2 * parity(rows & columns)
 
 
-def parity(numbers: Values) -> npt.NDArray[np.int64]:
+def parity(numbers: Values) -> Ints:
     """Return whether each number has an odd number of ones: 1, else 0."""
     for shift in (32, 16, 8, 4, 2, 1):
         numbers = numbers ^ (numbers >> shift)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.privacy_loss.convolution import ROUNDING
 from fedhh.privacy_loss.grid import gaps_in
 from fedhh.privacy_loss.search import smallest_true
@@ -90,7 +90,7 @@ class PrivacyLossDistribution:
 
     @classmethod
     def of_losses(
-        cls, places: npt.NDArray[np.int64], masses: Floats, *, gap: float, infinite: float = 0.0
+        cls, places: Ints, masses: Floats, *, gap: float, infinite: float = 0.0
     ) -> PrivacyLossDistribution:
         """Return the distribution of losses in any order, some of them equal.
 

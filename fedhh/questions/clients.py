@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Ints
+from fedhh.arrays import Ints, SmallInts
 from fedhh.questions.matching import WordMatcher
 from fedhh.questions.question import Messages
 from fedhh.random import Stream, generator
@@ -31,8 +31,8 @@ class ClientBlock:
 
     clients: Ints
     offsets: Ints
-    word_ids: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
+    word_ids: SmallInts
+    counts: SmallInts
 
     @classmethod
     def holding(cls, words: Values) -> Self:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools
 from fedhh.validation import require_between
 from fedhh.words.languages import ENGLISH, normalised
 
@@ -74,7 +74,7 @@ class KnownWords:
     def __deepcopy__(self, _: object) -> KnownWords:
         return self  # Nothing in it can change.
 
-    def contains_all(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def contains_all(self, words: Sequence[str]) -> Bools:
         """Return ``(n,) bool``: which of the words are known."""
         known = np.zeros(len(words), dtype=bool)
         if self.words:
@@ -83,7 +83,7 @@ class KnownWords:
                 known[piece] = self._contains(words[piece])
         return known
 
-    def _contains(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def _contains(self, words: Sequence[str]) -> Bools:
         lowered = [normalised(word, self.language) for word in words]
         known = np.fromiter(map(self.words.__contains__, lowered), dtype=bool, count=len(words))
         if self.language != ENGLISH:

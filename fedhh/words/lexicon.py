@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools
 from fedhh.words.alphabet import END, FOREIGN, Alphabet, nfc
 from fedhh.words.trie import Codes, Indices, Nodes, PrefixTrie
 
@@ -50,7 +50,7 @@ class Lexicon:
             self._index.update(zip(own, range(len(self)), strict=True))
         return np.array([self._index.get(nfc(word), -1) for word in words], dtype=np.int64)
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> Lexicon:
+    def only(self, keep: Bools) -> Lexicon:
         """Return some of the words, ``keep`` being ``(V,) bool``, without stubs."""
         return Lexicon(words=[self.words[i] for i in np.flatnonzero(keep).tolist()])
 
@@ -71,7 +71,7 @@ class Lexicon:
             self._codes[alphabet.symbols] = codes
         return codes[:, :width]
 
-    def reachable(self, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
+    def reachable(self, alphabet: Alphabet, depth: int) -> Bools:
         """Return ``(V,) bool``: which words have 1 to ``depth`` symbols, all of the alphabet's."""
         codes = self.encoded(alphabet, depth + 1)
         reached = (codes[:, -1] == END) & (codes[:, 0] != END)

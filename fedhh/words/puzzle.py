@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Bools, Floats
 from fedhh.hashing import HashFamily, Keys, StringKeys, derived_seeds
 from fedhh.kernels.sketches import PRIME, strings_of_cell
 from fedhh.settings import Count
@@ -129,7 +128,7 @@ class FragmentPuzzle(StringParts):
         return np.asarray(texts[:, None] // self._weights % self.alphabet_size, dtype=np.uint16)
 
     @cached_property
-    def is_possible(self) -> npt.NDArray[np.bool_]:
+    def is_possible(self) -> Bools:
         """Which texts a fragment may have: ``(num_texts,)``, True if nothing follows a blank."""
         blank = self.text_codes == END
         return np.asarray(~(blank[:, :-1] & ~blank[:, 1:]).any(axis=1))

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import cast, overload
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fedhh.arrays import Bools, SmallInts
 from fedhh.words.alphabet import nfc
 from fedhh.words.lexicon import Lexicon
 from fedhh.words.trie import Indices
@@ -34,7 +34,7 @@ class StoredWords(Sequence[str]):
         if len(texts) > 1 and not pc.all(pc.less(texts[:-1], texts[1:])).as_py():
             raise ValueError("The words are not in order.")
         self._texts = texts
-        self._places: npt.NDArray[np.int32] | None = None
+        self._places: SmallInts | None = None
 
     def __len__(self) -> int:
         return len(self._texts if self._places is None else self._places)
@@ -60,7 +60,7 @@ class StoredWords(Sequence[str]):
         place = bisect_left(self, word)
         return place if place < len(self) and self[place] == word else -1
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> StoredWords:
+    def only(self, keep: Bools) -> StoredWords:
         """Return some of the words, ``keep`` being ``(n,) bool``; they stay where they lie."""
         some = copy(self)
         some._places = np.flatnonzero(keep).astype(np.int32)
@@ -78,7 +78,7 @@ class StoredLexicon(Lexicon):
 
     words: StoredWords
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> StoredLexicon:
+    def only(self, keep: Bools) -> StoredLexicon:
         return StoredLexicon(words=self.words.only(keep))
 
     def ids(self, words: Iterable[str]) -> Indices:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.words.alphabet import END
 
 Indices = npt.NDArray[np.int64]
@@ -103,7 +104,7 @@ class PrefixTrie:
         return codes
 
 
-def match_rows(codes: Codes, rows: Codes) -> npt.NDArray[np.int64]:
+def match_rows(codes: Codes, rows: Codes) -> Ints:
     """Return for each row of ``codes`` its position among ``rows``, or -1.
 
     Args:

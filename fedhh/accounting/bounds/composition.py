@@ -15,12 +15,11 @@ from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 from annotated_types import Ge
 
 from fedhh.accounting.bounds.shuffle_bound import ShuffleBound, check_delta
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.privacy_loss.distribution import PrivacyLossDistribution
 from fedhh.privacy_loss.grid import common_gap
 from fedhh.privacy_loss.search import smallest_epsilon
@@ -40,8 +39,6 @@ _REMEMBERED = 4096
 
 REMEMBERED = 256
 """Results kept for later runs: a sweep's seeds mostly ask the same numbers again."""
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +150,7 @@ def remembered_epsilon(uses: tuple[Use, ...], *, delta: float, precision: Precis
     return composed_epsilon(uses, delta=delta, precision=precision)
 
 
-def basic_composition(epsilons: Sequence[float], counts: Numbers) -> Floats:
+def basic_composition(epsilons: Sequence[float], counts: Ints) -> Floats:
     """Return the sum of the records' epsilons, at delta 0 (Dwork, Roth 2014, Theorem 3.14).
 
     Args:

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fedhh.arrays import Bools, Ints, SmallInts
 from fedhh.words.alphabet import beginning, length_of, nfc
 from fedhh.words.languages import ENGLISH, lower
 
@@ -145,8 +145,8 @@ class TokenRows:
         dropped: How often what is no word was dropped, see `tokenize`.
     """
 
-    sizes: npt.NDArray[np.int64]
-    word_ids: npt.NDArray[np.int64]
+    sizes: Ints
+    word_ids: Ints
     words: list[str]
     dropped: Counter[tuple[str, str]]
 
@@ -188,9 +188,7 @@ class Tokenizer:
             dropped=self._dropped,
         )
 
-    def _tokens(
-        self, pieces: pa.DictionaryArray
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def _tokens(self, pieces: pa.DictionaryArray) -> tuple[Ints, SmallInts]:
         """Return how many words each piece has, and the numbers of all of them."""
         codes = pieces.indices.to_numpy()
         is_plain, plain_ids = self._plain(pieces.dictionary)
@@ -217,7 +215,7 @@ class Tokenizer:
         starts, before = (np.cumsum(each) - each for each in (lengths, sizes))
         return sizes, flat[np.repeat(starts[piece] - before, sizes) + np.arange(sizes.sum())]
 
-    def _plain(self, pieces: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+    def _plain(self, pieces: pa.Array) -> tuple[Bools, SmallInts]:
         """Return which pieces are one word of ASCII between signs, and those words' numbers.
 
         Most pieces are. What `tokenize` makes of them is known without asking it.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedhh.arrays import Bools
 from fedhh.experiments.config.labels import value_text
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.report.measures import (
@@ -23,7 +24,7 @@ from fedhh.experiments.report.measures import (
 from fedhh.experiments.study.text_table import TextTable
 from fedhh.experiments.sweep.columns import EXTRA, varying
 from fedhh.experiments.sweep.directory import base_config
-from fedhh.experiments.sweep.intervals import Mask, paired_gain, summarize
+from fedhh.experiments.sweep.intervals import paired_gain, summarize
 from fedhh.validation import InputError
 
 _EPSILON, _SAMPLER, _PASSES, _COHORT = (
@@ -117,7 +118,7 @@ def table_1(table: pd.DataFrame, description: dict[str, Any]) -> TextTable:
     config = base_config(description)
     words, others = _VOCABULARY if config is None else _vocabulary(config), _others(config)
     rows, records = [], []
-    earlier: tuple[Mask, float] | None = None
+    earlier: tuple[Bools, float] | None = None
     for stated in published()["table_1"]:
         sampler, passes, paper = stated["sampler"], stated["passes"], stated["paper"]
         mask = _is_row(grid, sampler, passes)
@@ -253,7 +254,7 @@ def _not_of_table_1(grid: pd.DataFrame) -> list[str]:
     return others
 
 
-def _is_row(table: pd.DataFrame, sampler: str, passes: int) -> Mask:
+def _is_row(table: pd.DataFrame, sampler: str, passes: int) -> Bools:
     return ((table[_SAMPLER] == sampler) & (table[_PASSES] == passes)).to_numpy()
 
 

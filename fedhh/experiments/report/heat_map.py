@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedhh.arrays import Bools
 from fedhh.experiments.config.labels import axis_label, is_share, value_text
 from fedhh.experiments.report.panels import finish, label_axes, open_figure, panels_of
 from fedhh.experiments.report.style import SIZE, STYLE, VERMILION, in_percent
@@ -120,7 +120,7 @@ def draw_map(
     return figure
 
 
-def _part(axes: Axes, is_nothing: npt.NDArray[np.bool_]) -> bool:
+def _part(axes: Axes, is_nothing: Bools) -> bool:
     """Draw a line between cells of nothing and their neighbors; return whether there is one."""
     edges = []
     for row, column in zip(*np.nonzero(is_nothing[:, 1:] != is_nothing[:, :-1]), strict=True):

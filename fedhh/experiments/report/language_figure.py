@@ -6,11 +6,11 @@ import itertools
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedhh.arrays import Floats
 from fedhh.experiments.report.panels import finish
 from fedhh.experiments.report.style import (
     BLACK,
@@ -136,6 +136,6 @@ def _mark_bound(axes: Axes, grid: pd.DataFrame, order: list[str], protocols: lis
         )  # fmt: skip
 
 
-def _heights(lines: int, number: int, of: int) -> npt.NDArray[np.float64]:
+def _heights(lines: int, number: int, of: int) -> Floats:
     aside = 0.0 if of == 1 else _APART * (2 * number / (of - 1) - 1)
     return np.arange(lines, dtype=np.float64) + aside

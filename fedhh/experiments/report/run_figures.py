@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedhh.accounting.layer_anonymity import claim_over_run
+from fedhh.arrays import Floats
 from fedhh.experiments.config.labels import round_up
 from fedhh.experiments.report.layer_figures import draw_coverage, draw_trie
 from fedhh.experiments.report.run_tables import estimated_of
@@ -169,7 +169,7 @@ def _put_sources(figure: Figure, result: RunResult) -> None:
 def _draw_kind(
     axes: Axes,
     rows: pd.DataFrame,
-    place: npt.NDArray[np.float64],
+    place: Floats,
     label: str,
     *,
     color: str,
@@ -189,7 +189,7 @@ def _draw_kind(
     )  # fmt: skip
 
 
-def _spread(count: int) -> npt.NDArray[np.float64]:
+def _spread(count: int) -> Floats:
     """Return places in the strip, ``(count,)``, evenly spread in any run of neighbors."""
     first, last = _STRIP
     return np.asarray(first + (last - first) * (np.arange(1, count + 1) * _GOLDEN % 1.0))

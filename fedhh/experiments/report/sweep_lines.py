@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from fedhh.arrays import Floats
 from fedhh.experiments.config.labels import axis_label
 from fedhh.experiments.report.gboard import Published
 from fedhh.experiments.report.panels import (
@@ -223,7 +223,7 @@ def _draw_points(axes: Axes, rows: pd.DataFrame, layout: Layout, *, label: str |
     axes.grid(visible=False, axis="x")
 
 
-def _reach(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
+def _reach(rows: pd.DataFrame) -> Floats:
     return np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fedhh.arrays import Floats, Ints
 from fedhh.experiments.run.round_record import RoundRecord
 from fedhh.experiments.run.truth import Truth
 from fedhh.random import scatter
@@ -36,8 +37,6 @@ OF_FAKES = ("kept_fake", "dropped_fake")
 _LINEAR = np.arange(-6.0, 10.01, 0.25)
 """Bounds of ranges of votes, in standard deviations of noise; beyond them, they grow."""
 
-_Indices = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CandidateRecord:
@@ -56,7 +55,7 @@ class CandidateRecord:
     missed: pd.DataFrame
 
 
-def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> CandidateRecord:
+def record(rounds: list[RoundRecord], truth: Truth, discovered: Ints) -> CandidateRecord:
     """Return the tables of a finished run."""
     missed = MissedWords(truth, discovered)
     candidates, votes = [], []
@@ -84,14 +83,14 @@ def record(rounds: list[RoundRecord], truth: Truth, discovered: _Indices) -> Can
     )
 
 
-def values_of(round_record: RoundRecord, truth: Truth) -> _Indices:
+def values_of(round_record: RoundRecord, truth: Truth) -> Ints:
     """Return ``(V,) int64``: the candidate of each of the population's words, -1 for none."""
     if round_record.prefix_length:
         return truth.prefix_values(round_record.names.finished, round_record.prefix_length)
     return truth.candidate_values(round_record.names)
 
 
-def real_holders(round_record: RoundRecord, truth: Truth, values: _Indices) -> _Indices:
+def real_holders(round_record: RoundRecord, truth: Truth, values: Ints) -> Ints:
     """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix."""
     held = np.flatnonzero(values >= 0)
     counts = np.bincount(
@@ -101,7 +100,7 @@ def real_holders(round_record: RoundRecord, truth: Truth, values: _Indices) -> _
 
 
 def candidate_rows(
-    round_record: RoundRecord, real: _Indices, *, keep: _Indices | None = None
+    round_record: RoundRecord, real: Ints, *, keep: Ints | None = None
 ) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.candidates`.
 
@@ -167,11 +166,11 @@ def survivors(round_record: RoundRecord, most: int) -> pd.DataFrame:
 
 def _rows(
     round_record: RoundRecord,
-    chosen: _Indices,
+    chosen: Ints,
     *,
     fate: npt.NDArray[np.int8],
-    real: _Indices,
-    stands_for: npt.NDArray[np.float64],
+    real: Ints,
+    stands_for: Floats,
 ) -> pd.DataFrame:
     votes = round_record.votes[chosen].astype(np.int64)
     prefixes, is_word = round_record.spelled(chosen)
@@ -201,7 +200,7 @@ def _rows(
     ).astype({"pass": "int16", "layer": "int16"})
 
 
-def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFrame:
+def vote_ranges(round_record: RoundRecord, real: Ints | None) -> pd.DataFrame:
     """Return a round's rows of `CandidateRecord.votes`; without truth, all count as real.
 
     Columns:
@@ -220,7 +219,7 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
     statistics = round_record.statistics
     bounds = _bounds(round_record)
 
-    def counted(votes: _Indices, weights: _Indices | None = None) -> _Indices:
+    def counted(votes: Ints, weights: Ints | None = None) -> Ints:
         place = np.searchsorted(bounds, votes, side="right") - 1
         return np.bincount(place, weights=weights, minlength=len(bounds)).astype(np.int64)
 
@@ -260,7 +259,7 @@ def vote_ranges(round_record: RoundRecord, real: _Indices | None) -> pd.DataFram
     return filled.astype({"pass": "int16", "layer": "int16"})
 
 
-def _bounds(round_record: RoundRecord) -> _Indices:
+def _bounds(round_record: RoundRecord) -> Ints:
     """Return where ranges of votes begin, ascending, the first at or below all votes."""
     lowest, highest = int(round_record.statistics.votes[0]), int(round_record.statistics.votes[-1])
     steps = np.zeros(0)
@@ -273,7 +272,7 @@ def _bounds(round_record: RoundRecord) -> _Indices:
     return np.concatenate([[lowest], bounds])
 
 
-def _most(numbers: _Indices, votes: npt.NDArray[np.integer], most: int) -> _Indices:
+def _most(numbers: Ints, votes: npt.NDArray[np.integer], most: int) -> Ints:
     """Return the candidates with the most votes; of equal ones, the first."""
     if len(numbers) <= most:
         return numbers
@@ -284,14 +283,14 @@ def _most(numbers: _Indices, votes: npt.NDArray[np.integer], most: int) -> _Indi
     return np.asarray(numbers[np.sort(np.concatenate([above, equal]))])
 
 
-def _given(numbers: _Indices | None) -> list[_Indices]:
+def _given(numbers: Ints | None) -> list[Ints]:
     return [] if numbers is None else [numbers]
 
 
 class MissedWords:
     """The words that were missed, and where."""
 
-    def __init__(self, truth: Truth, discovered: _Indices) -> None:
+    def __init__(self, truth: Truth, discovered: Ints) -> None:
         missed = truth.clients > 0
         missed[discovered[discovered >= 0]] = False
         ids = np.flatnonzero(missed)
@@ -303,13 +302,13 @@ class MissedWords:
         self._at = {name: none.copy() for name in names}
         self._posterior = np.full(len(self._ids), np.nan, dtype=np.float32)
 
-    def candidates(self, round_record: RoundRecord, values: _Indices) -> _Indices:
+    def candidates(self, round_record: RoundRecord, values: Ints) -> Ints:
         """Return the dropped candidates of missed words."""
         own = values[self._ids]
         asked = (own >= 0) & (own < round_record.num_fresh)
         return np.setdiff1d(own[asked], np.concatenate([round_record.kept, round_record.words]))
 
-    def drop(self, round_record: RoundRecord, values: _Indices) -> None:
+    def drop(self, round_record: RoundRecord, values: Ints) -> None:
         """Note which words a round dropped."""
         own = values[self._ids]
         kept = np.zeros(round_record.num_candidates + 1, dtype=np.bool_)

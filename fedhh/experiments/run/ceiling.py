@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints
 from fedhh.clients.population import Population
 from fedhh.experiments.run.truth import Truth
 from fedhh.oracles import OracleSpec
@@ -121,7 +121,7 @@ def measured_ceiling(highest: Ceiling | None, coverage: float) -> dict[str, Any]
 def _question(
     protocol: LocalProtocol,
     population: Population,
-    held: npt.NDArray[np.int64],
+    held: Ints,
     epsilon: float,
 ) -> Question:
     """Return the question about some words of the lexicon, and about nothing else."""
@@ -141,9 +141,7 @@ def _question(
     )
 
 
-def _kept(
-    question: Question, executor: Executor, *, seed: int, fidelity: Fidelity
-) -> npt.NDArray[np.bool_]:
+def _kept(question: Question, executor: Executor, *, seed: int, fidelity: Fidelity) -> Bools:
     """Return ``(c,) bool``: which of the question's candidates the rule lets through."""
     if not question.num_candidates:
         return np.zeros(0, dtype=np.bool_)

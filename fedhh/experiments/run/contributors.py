@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.clients.clients import Clients
 from fedhh.clients.population import Population
 from fedhh.protocol import Discoveries
@@ -30,7 +29,7 @@ def contributors(
     question: Question,
     population: Population,
     discoveries: Discoveries,
-    holders: npt.NDArray[np.int64],
+    holders: Ints,
     *,
     seed: int,
 ) -> Floats:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from fedhh.arrays import Floats
 from fedhh.experiments.run.truth import Truth
 from fedhh.protocol import Discoveries
 
@@ -152,7 +152,7 @@ def discoveries_table(
     *,
     significance_z: float,
     truncated_at: int | None = None,
-    contributing: npt.NDArray[np.float64] | None = None,
+    contributing: Floats | None = None,
 ) -> pd.DataFrame:
     """Return one row per discovered word, the largest estimate first.
 

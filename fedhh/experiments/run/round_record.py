@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints
 from fedhh.protocol import Discoveries, RoundSummary
 from fedhh.questions.names import TrieNames
 from fedhh.questions.noise import AnyNoise
@@ -18,7 +19,6 @@ from fedhh.simulation.engine import Round
 from fedhh.words.alphabet import END, Alphabet
 from fedhh.words.trie import ABSENT, match_rows
 
-_Indices = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 
 
@@ -34,14 +34,14 @@ class VoteStatistics:
         std_error: ``float32``; its standard error by the oracle's formula.
     """
 
-    votes: _Indices
-    counts: _Indices
+    votes: Ints
+    counts: Ints
     z: _Floats
     estimate: _Floats
     std_error: _Floats
 
     @classmethod
-    def of(cls, noise: AnyNoise, votes: _Indices) -> VoteStatistics:
+    def of(cls, noise: AnyNoise, votes: Ints) -> VoteStatistics:
         lowest = int(votes.min(initial=0))
         if int(votes.max(initial=0)) - lowest < 16 * len(votes) + 1024:
             # Far cheaper than sorting a million of them.
@@ -60,7 +60,7 @@ class VoteStatistics:
             std_error=np.sqrt(noise.variance(estimate)).astype(np.float32),
         )
 
-    def columns(self, votes: _Indices) -> dict[str, _Floats]:
+    def columns(self, votes: Ints) -> dict[str, _Floats]:
         """Return "z", "estimate" and "std_error" of some of the votes."""
         place = np.searchsorted(self.votes, votes)
         return {name: getattr(self, name)[place] for name in ("z", "estimate", "std_error")}
@@ -94,10 +94,10 @@ class RoundRecord:
     num_fresh: int
     votes: npt.NDArray[Any]
     noise: AnyNoise
-    kept: _Indices
-    words: _Indices
+    kept: Ints
+    words: Ints
     posterior: _Floats | None
-    fake_votes: _Indices | None
+    fake_votes: Ints | None
 
     @property
     def num_candidates(self) -> int:
@@ -109,7 +109,7 @@ class RoundRecord:
         """What the votes say."""
         return VoteStatistics.of(self.noise, self.votes.astype(np.int64))
 
-    def spelled(self, candidates: _Indices) -> tuple[list[str], npt.NDArray[np.bool_]]:
+    def spelled(self, candidates: Ints) -> tuple[list[str], Bools]:
         """Return candidates as text, without the end symbol, and whether each is a word."""
         trie, finished = self.names.trie, self.names.finished
         codes = np.zeros(
@@ -126,7 +126,7 @@ class RoundRecord:
             is_word |= np.isin(candidates, self.words)
         return self.alphabet.decode(codes), is_word
 
-    def posterior_of(self, candidates: _Indices) -> _Floats:
+    def posterior_of(self, candidates: Ints) -> _Floats:
         """Return the candidates' `posterior`, NaN where there is none."""
         posterior = np.full(len(candidates), np.nan, dtype=np.float32)
         if self.posterior is not None:
@@ -134,7 +134,7 @@ class RoundRecord:
             posterior[known] = self.posterior[candidates[known]]
         return posterior
 
-    def by_fakes(self, real: _Indices) -> npt.NDArray[np.bool_]:
+    def by_fakes(self, real: Ints) -> Bools:
         """Return ``(num_candidates,) bool``: which candidates fake clients pushed.
 
         Those that nobody holds and that stand out of the noise by two of its standard deviations,
@@ -148,7 +148,7 @@ class RoundRecord:
         stands_out = beyond >= max(2 * self.noise.votes_std, 1.0)
         return np.asarray((real == 0) & stands_out & (2 * self.fake_votes >= beyond))
 
-    def lengths(self, candidates: _Indices) -> _Indices:
+    def lengths(self, candidates: Ints) -> Ints:
         """Return how many symbols candidates have, the end symbol included."""
         lengths = np.full(len(candidates), self.names.trie.length + 1, dtype=np.int64)
         in_finished = candidates >= self.names.num_extensions
@@ -171,7 +171,7 @@ def record_of(finished: Round, *, before: Sequence[str], after: Discoveries) -> 
     question, aggregate, state = finished.question, finished.aggregate, finished.state
     nothing = np.zeros(0, dtype=np.int64)
     kept = nothing if state.kept is None else state.kept
-    keys: _Indices | None = None
+    keys: Ints | None = None
     fields: dict[str, Any]
     if question.names.extended is not None:
         names = question.names
@@ -199,10 +199,10 @@ def record_of(finished: Round, *, before: Sequence[str], after: Discoveries) -> 
     else:
         return None
 
-    def votes_in(answers: Aggregate) -> _Indices:
+    def votes_in(answers: Aggregate) -> Ints:
         if keys is None:
             return question.votes(answers)
-        votes: _Indices = question.channel.support(question, answers, keys)
+        votes: Ints = question.channel.support(question, answers, keys)
         return votes
 
     fakes = finished.diagnostics.fakes
@@ -228,7 +228,7 @@ def _num_fresh(names: TrieNames, alphabet: Alphabet, before: Sequence[str]) -> i
     return names.num_candidates
 
 
-def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _smallest(votes: Ints) -> npt.NDArray[Any]:
     """Return votes in the smallest type that holds them."""
     lowest, highest = int(votes.min(initial=0)), int(votes.max(initial=0))
     for kind in (np.uint16, np.uint32, np.int32):
@@ -237,7 +237,7 @@ def _smallest(votes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return votes
 
 
-def _candidates_of(names: TrieNames, alphabet: Alphabet, texts: Sequence[str]) -> _Indices:
+def _candidates_of(names: TrieNames, alphabet: Alphabet, texts: Sequence[str]) -> Ints:
     """Return the ascending candidates that are some words."""
     width = max(names.finished.shape[1], names.trie.length + 1)
     codes = alphabet.encode(list(texts), width=width)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Bools, Ints
 from fedhh.clients.population import CountProgress, Population
 from fedhh.protocol import Discoveries
 from fedhh.questions.matching import WordMatcher
@@ -76,9 +77,9 @@ class Truth:
         )
         self._matcher = WordMatcher(population.lexicon)
         self._found = np.zeros(len(self.words), dtype=np.bool_)
-        self._looked_up: tuple[Sequence[str], npt.NDArray[np.int64]] = ([], np.zeros(0, np.int64))
+        self._looked_up: tuple[Sequence[str], Ints] = ([], np.zeros(0, np.int64))
 
-    def ids(self, words: Discoveries) -> npt.NDArray[np.int64]:
+    def ids(self, words: Discoveries) -> Ints:
         """Return each discovered word's id, -1 for words that no client holds.
 
         A word whose clients' lexicon has a stub in its place counts as held by nobody: so few hold
@@ -94,7 +95,7 @@ class Truth:
         ids[known[self.clients[ids[known]] == 0]] = -1
         return ids
 
-    def holders(self, words: Discoveries) -> npt.NDArray[np.int64]:
+    def holders(self, words: Discoveries) -> Ints:
         """Return how many clients hold each discovered word."""
         ids = self.ids(words)
         holders = np.zeros(len(ids), dtype=np.int64)
@@ -116,11 +117,11 @@ class Truth:
         """What the protocol can spell words with."""
         return self._alphabet
 
-    def candidate_values(self, names: TrieNames) -> npt.NDArray[np.int64]:
+    def candidate_values(self, names: TrieNames) -> Ints:
         """Return ``(V,) int64``: each word's candidate of a round, -1 where it has none."""
         return self._matcher.prefix_values(names, self._alphabet)
 
-    def prefix_values(self, prefixes: Codes, length: int) -> npt.NDArray[np.int64]:
+    def prefix_values(self, prefixes: Codes, length: int) -> Ints:
         """Return ``(V,) int64``: each word's number among prefixes, -1 for none.
 
         Args:
@@ -140,7 +141,7 @@ class Truth:
         longer = (word for word in held if len(word) > length or not word.isascii())
         return {cut for word in longer if (cut := beginning(word, length)) != word and cut in found}
 
-    def share(self, words: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> float:
+    def share(self, words: Bools | Ints) -> float:
         """Return the share of all contributions that fall on some words (a mask or ids)."""
         if not self.mass:
             return 0.0
@@ -169,7 +170,7 @@ class Truth:
             lost &= ~self._begin(extended)
         return Observed(coverage=coverage, missed_mass=self.share(lost))
 
-    def _begin(self, trie: PrefixTrie) -> npt.NDArray[np.bool_]:
+    def _begin(self, trie: PrefixTrie) -> Bools:
         walk = self._matcher.walk(self._alphabet, self._depth + 1)
         return np.asarray(walk.nodes(trie) != ABSENT)
 
@@ -186,7 +187,7 @@ def facts_of(population: Population, truth: Truth) -> dict[str, Any]:
     }
 
 
-def _spellable_stubs(lexicon: Lexicon, alphabet: Alphabet, depth: int) -> npt.NDArray[np.bool_]:
+def _spellable_stubs(lexicon: Lexicon, alphabet: Alphabet, depth: int) -> Bools:
     """Return ``(V,) bool``: which words are stubs of words that the protocol could spell.
 
     That is so where it spells their first symbols, and words as long as the shortest of a stub.

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
+from fedhh.arrays import Bools
 from fedhh.experiments.config.labels import is_share
 from fedhh.validation import InputError
 
@@ -23,9 +23,6 @@ STATEMENT = "95% t interval over seeds"
 FEWEST_FOR_T = 3
 SAMPLER = "protocol.sampler"
 GAIN = "sampling_gain"
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 def summarize(table: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFrame:
@@ -57,7 +54,7 @@ def summarize(table: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataFra
     return summary[list(by)].assign(mean=mean, low=low, high=high, seeds=count)
 
 
-def paired_gain(table: pd.DataFrame, later: Mask, earlier: Mask, metric: str) -> Any:
+def paired_gain(table: pd.DataFrame, later: Bools, earlier: Bools, metric: str) -> Any:
     """Return the mean over seeds of how much one setting is above another, with its interval.
 
     Both settings with one seed have the same clients, so that the difference of each seed is

@@ -17,10 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.longitudinal.aggregation.sums import ReportSums, sums_of
 from fedhh.longitudinal.records import Batch, FragmentRecords, OracleRecords
 from fedhh.oracles import FrequencyOracle, SketchOracle
@@ -28,8 +27,6 @@ from fedhh.questions.noise import Noise
 from fedhh.questions.question import Aggregate, Question
 from fedhh.server.sfp import Sfp
 from fedhh.system.archive import Arrays, part, within
-
-Numbers = npt.NDArray[np.int64]
 
 FALSE_ONCE_IN = 20
 
@@ -69,7 +66,7 @@ class Aggregator(ABC):
 
     oracle: FrequencyOracle
     threshold: float | None
-    watched: Numbers
+    watched: Ints
 
     @abstractmethod
     def add(self, batch: Batch) -> None:
@@ -103,7 +100,7 @@ class Aggregator(ABC):
     def restore(self, state: Arrays) -> None:
         """Go on from a state."""
 
-    def _estimated(self, support: Numbers, num_reports: int) -> tuple[Floats, Floats]:
+    def _estimated(self, support: Ints, num_reports: int) -> tuple[Floats, Floats]:
         estimate = self.oracle.estimate(support, num_reports)
         return estimate, standard_errors(self.oracle, estimate, num_reports)
 
@@ -187,7 +184,7 @@ class OracleAggregator(Aggregator):
     def overall(self) -> Publication:
         return self._publish(self._support, self._num_reports)
 
-    def _publish(self, support: Numbers, num_reports: int) -> Publication:
+    def _publish(self, support: Ints, num_reports: int) -> Publication:
         estimate, errors = self._estimated(support, num_reports)
         return self._publication(
             range(len(estimate)),
@@ -334,14 +331,14 @@ class FragmentAggregator(Aggregator):
         self._fragments = [sums_of(self._question.channel.fragments) for _ in range(positions)]
         self._positions = np.zeros(positions, dtype=np.int64)
 
-    def _split(self, batch: Batch) -> tuple[Numbers, Numbers, Numbers]:
+    def _split(self, batch: Batch) -> tuple[Ints, Ints, Ints]:
         """Return positions, reports of words, reports of fragments."""
         zero = np.zeros(1, dtype=np.int64)
         width = self.oracle.privatize(zero, rng=np.random.default_rng(0)).size
         reports = batch.reports
         return reports[:, 0], reports[:, 1 : 1 + width], reports[:, 1 + width :]
 
-    def _keys(self, words: Sequence[str]) -> Numbers:
+    def _keys(self, words: Sequence[str]) -> Ints:
         codes = self._question.alphabet.encode(
             list(words), width=self._question.channel.puzzle.length
         )

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.oracles import FrequencyOracle
 from fedhh.oracles.hashed import SketchOracle
 from fedhh.questions.question import Tally
 from fedhh.system.archive import Arrays
 
-Numbers = npt.NDArray[np.int64]
 _Table = npt.NDArray[np.signedinteger[Any]]
 
 _WIDTHS: tuple[type[np.signedinteger[Any]], ...] = (np.int16, np.int32, np.int64)
@@ -53,7 +53,7 @@ class ReportSums:
         """Go on from stored sums."""
         self._sums, self.num_reports = state["sums"].copy(), int(state["num_reports"])
 
-    def support(self, candidates: Numbers | None = None) -> Tally:
+    def support(self, candidates: Ints | None = None) -> Tally:
         """Return how many reports support each candidate, or each value of the domain if None."""
         return self.oracle.support(self._sums, candidates)
 
@@ -96,7 +96,7 @@ class SketchSums(ReportSums):
         self._table, self._most_by_row = state["table"].copy(), state["most_by_row"].copy()
         self.num_reports = int(state["num_reports"])
 
-    def support(self, candidates: Numbers | None = None) -> Tally:
+    def support(self, candidates: Ints | None = None) -> Tally:
         """Return the sum over the rows that have reports, a chunk of them at a time."""
         size = self.oracle.domain_size if candidates is None else len(candidates)
         support = np.zeros(size, dtype=np.int64)
@@ -108,7 +108,7 @@ class SketchSums(ReportSums):
             support += self.oracle.row_sums(cells[None], candidates, rows)[0]
         return support
 
-    def _make_room(self, by_row: Numbers) -> None:
+    def _make_room(self, by_row: Ints) -> None:
         """Widen the table if a row may have so large numbers more."""
         self._most_by_row += by_row
         most = int(self._most_by_row.max(initial=0))

@@ -20,9 +20,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.kernels.device_days import (
     ValueDistribution,
     count_events,
@@ -34,8 +33,6 @@ from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.longitudinal.records import RecordForm
 from fedhh.random import Stream, generator, kernel_state
 from fedhh.validation import InputError, require_at_least, require_between, require_choice
-
-Numbers = npt.NDArray[np.int64]
 
 DELAYS = ("fixed", "geometric")
 _HOURS = 24
@@ -148,7 +145,7 @@ class DeviceModel:
         require_at_least(1, num_devices=self.num_devices, store_days=self.store_days)
         require_between(0, 1, opt_in=self.opt_in)
 
-    def is_in(self, block: int, size: int, *, seed: int) -> npt.NDArray[np.bool_]:
+    def is_in(self, block: int, size: int, *, seed: int) -> Bools:
         """Return ``(size,) bool``: which devices of a block have opted in, for all use cases."""
         rng = generator(seed, Stream.POPULATION, _EVERYBODY, block)
         return np.asarray(rng.random(size) < self.opt_in)
@@ -170,8 +167,8 @@ class SentToday:
         rng: The stream of the queue, for what else sending draws.
     """
 
-    values: Numbers
-    by_device: Numbers
+    values: Ints
+    by_device: Ints
     dropped: int
     rng: np.random.Generator
 
@@ -231,7 +228,7 @@ class DeviceBlock:
             rng=queue,
         )
 
-    def count_events(self, counts: Numbers) -> None:
+    def count_events(self, counts: Ints) -> None:
         """Add the last day's events to ``(2, p) int64``: of all devices, of those opted in."""
         count_events(self._keys[0], self._firsts[0], self._is_in, self._distribution, counts)
 

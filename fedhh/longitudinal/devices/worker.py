@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.longitudinal.devices.model import DeviceBlock, DeviceModel
 from fedhh.longitudinal.records import (
     Arrivals,
@@ -26,8 +27,6 @@ from fedhh.simulation.executor import Progress
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
 
-Numbers = npt.NDArray[np.int64]
-
 _ADDRESSES = np.uint64(2**32 - 1)
 _SECONDS = 86_400
 
@@ -38,11 +37,11 @@ class RecordMaker:
     def __init__(self, form: OracleRecords) -> None:
         self._form = form
 
-    def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
+    def reports(self, values: Ints, rng: np.random.Generator) -> Ints:
         """Return ``(n, width) int64``: a report for each value."""
         return _rows(self._form.oracle.privatize(values, rng=rng))
 
-    def add_sums(self, values: Numbers, rng: np.random.Generator, out: Numbers) -> None:
+    def add_sums(self, values: Ints, rng: np.random.Generator, out: Ints) -> None:
         """Add reports to their sums, where they do not cross one by one."""
         self._form.oracle.aggregate(values=values, rng=rng, out=out)
 
@@ -60,14 +59,14 @@ class FragmentRecordMaker(RecordMaker):
             raise InputError(f"Expected words of the alphabet's symbols, got {bad!r}.")
         self._fragments = self._records.puzzle.fragments(codes, self._keys)
 
-    def reports(self, values: Numbers, rng: np.random.Generator) -> Numbers:
+    def reports(self, values: Ints, rng: np.random.Generator) -> Ints:
         positions = rng.integers(self._records.puzzle.num_positions, size=len(values))
         words = self._records.words.privatize(self._keys[values], rng=rng)
         fragments = self._records.fragments.privatize(self._fragments[values, positions], rng=rng)
         return np.concatenate([_rows(part) for part in (positions, words, fragments)], axis=1)
 
 
-def _rows(reports: npt.NDArray[Any]) -> Numbers:
+def _rows(reports: npt.NDArray[Any]) -> Ints:
     """Return reports as ``(n, width) int64``, also if there are none."""
     width = math.prod(reports.shape[1:])
     return reports.reshape(len(reports), width).astype(np.int64)
@@ -95,7 +94,7 @@ class DayDiagnostics(Diagnostics):
         sent: Of each block the number of its first device and ``(n,)``, records sent by device.
     """
 
-    counts: Numbers = field(compare=False)
+    counts: Ints = field(compare=False)
     waiting: int = 0
     dropped: int = 0
     sent: tuple[tuple[int, npt.NDArray[np.uint32]], ...] = field(default=(), compare=False)
@@ -134,7 +133,7 @@ class DeviceWorker:
         tally = np.zeros(question.tally_size, dtype=np.int64)
         values = len(self._model.use_cases[question.use_case_index].events.weights)
         counts = np.zeros((3, values), dtype=np.int64)
-        messages: list[Numbers] = []
+        messages: list[Ints] = []
         sent_by_block: list[tuple[int, npt.NDArray[np.uint32]]] = []
         reports = devices = waiting = dropped = 0
         for block in blocks:
@@ -197,7 +196,7 @@ class DeviceWorker:
         return self._makers[question.use_case_index]
 
 
-def _addresses(devices: Numbers, seed: int) -> Numbers:
+def _addresses(devices: Ints, seed: int) -> Ints:
     """Return ``(n,) int64``: an address of 32 bits for each device, the same every day."""
     words = devices.astype(np.uint64) + (np.uint64(seed % 2**32) << np.uint64(32))
     return (scatter(words) & _ADDRESSES).astype(np.int64)

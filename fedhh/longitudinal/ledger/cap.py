@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.validation import InputError, require_at_least, require_epsilon
-
-Numbers = npt.NDArray[np.int64]
 
 DEFINITION = "definition of the randomizer"
 
@@ -98,7 +96,7 @@ class Cap:
         if self.lifetime is not None:
             require_at_least(1, lifetime=self.lifetime)
 
-    def renewed(self, balance: Numbers, day: int) -> Numbers:
+    def renewed(self, balance: Ints, day: int) -> Ints:
         """Return ``(n,)`` balances at the start of a day, given what devices had left.
 
         Balances are zeros before day 0, and are asked for every day once.
@@ -109,7 +107,7 @@ class Cap:
         kept = balance if self.rollover is None else np.minimum(balance, self.rollover)
         return np.asarray(kept + self.amount, dtype=np.int64)
 
-    def allowed(self, balance: Numbers, sent: Numbers) -> Numbers:
+    def allowed(self, balance: Ints, sent: Ints) -> Ints:
         """Return how many records devices may send now, by ``(n,)`` balances and records sent."""
         if self.lifetime is None:
             return balance

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from fedhh.accounting.bounds.shuffle_bound import check_delta
 from fedhh.accounting.guarantees import Unit
-from fedhh.longitudinal.ledger.cap import Cap, Charge, Numbers
+from fedhh.arrays import Ints
+from fedhh.longitudinal.ledger.cap import Cap, Charge
 from fedhh.longitudinal.ledger.spending import Spending, tally
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of
 from fedhh.validation import InputError, did_you_mean, require_at_least
@@ -77,10 +78,10 @@ class Ledger:
 
     def spent(
         self,
-        sent: Numbers | Iterable[Numbers],
+        sent: Ints | Iterable[Ints],
         *,
-        opt_in: Numbers | None = None,
-        opt_out: Numbers | None = None,
+        opt_in: Ints | None = None,
+        opt_out: Ints | None = None,
     ) -> Spending:
         """Return the privacy loss of devices, given the records that they sent.
 

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.longitudinal.ledger.macos_presets import DAY, NEVER_SENT, Configuration
 from fedhh.validation import InputError, require_at_least
 
@@ -240,9 +240,7 @@ def simulate(
     return device
 
 
-def records_by_day(
-    reports: Sequence[Report], budgets: Sequence[str], num_days: int
-) -> npt.NDArray[np.int64]:
+def records_by_day(reports: Sequence[Report], budgets: Sequence[str], num_days: int) -> Ints:
     """Return how many records were sent each day out of each budget, ``(days, budgets) int64``."""
     counts = np.zeros((num_days, len(budgets)), dtype=np.int64)
     for report in reports:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.accounting.bounds.composition import basic_composition, optimal_composition
 from fedhh.accounting.guarantees import Unit
-from fedhh.arrays import Floats
-from fedhh.longitudinal.ledger.cap import Charge, Numbers
+from fedhh.arrays import Bools, Floats, Ints
+from fedhh.longitudinal.ledger.cap import Charge
 from fedhh.longitudinal.ledger.statements import LedgerReport, report_of, reports_of
 from fedhh.validation import InputError
 
@@ -92,7 +91,7 @@ class Spending:
     lifetime_by_use_case: dict[str, Losses]
     mean_by_day: Floats
     largest_by_day: Floats
-    records: Numbers
+    records: Ints
     worst_device: int
     worst_day: int
     report: LedgerReport
@@ -100,7 +99,7 @@ class Spending:
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; numbers of single devices are left out."""
 
-        def by_use_case(records: Numbers) -> dict[str, int]:
+        def by_use_case(records: Ints) -> dict[str, int]:
             return dict(zip(self.lifetime_by_use_case, records.tolist(), strict=True))
 
         return {
@@ -125,20 +124,20 @@ class Spending:
 
 def tally(
     charges: Sequence[Charge],
-    sent: Numbers | Iterable[Numbers],
+    sent: Ints | Iterable[Ints],
     *,
     num_days: int,
     delta: float,
-    opt_in: Numbers | None,
-    opt_out: Numbers | None,
+    opt_in: Ints | None,
+    opt_out: Ints | None,
 ) -> Spending:
     """Return what devices spent; see `fedhh.longitudinal.ledger.Ledger.spent`."""
     epsilons = np.array([charge.epsilon for charge in charges])
-    lifetime: Numbers | None = None
-    previous: Numbers | None = None
+    lifetime: Ints | None = None
+    previous: Ints | None = None
     days: dict[tuple[int, ...], int] = {}
     means, largest = np.zeros(num_days), np.zeros(num_days)
-    most: dict[Unit, Numbers] = {
+    most: dict[Unit, Ints] = {
         unit: np.zeros(len(charges), dtype=np.int64) for unit in ("day", "24 hours")
     }
     day = -1
@@ -202,7 +201,7 @@ def tally(
     )
 
 
-def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
+def distinct_profiles(numbers: Ints) -> tuple[Ints, Ints]:
     """Return the distinct columns, ``(profiles, use_cases)``, and how many there are of each."""
     num_kinds, num_devices = numbers.shape
     if not num_devices:
@@ -223,7 +222,7 @@ def distinct_profiles(numbers: Numbers) -> tuple[Numbers, Numbers]:
     return profiles.astype(np.int64), counts.astype(np.int64)
 
 
-def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta: float) -> Losses:
+def _losses(charges: Sequence[Charge], profiles: Ints, counts: Ints, delta: float) -> Losses:
     if not len(counts):
         nothing = Distribution(mean=0.0, median=0.0, most=0.0, largest=0.0)
         return Losses(basic=nothing, pld=nothing, how_many=0)
@@ -241,14 +240,14 @@ def _losses(charges: Sequence[Charge], profiles: Numbers, counts: Numbers, delta
     )
 
 
-def _spread(values: Floats, counts: Numbers) -> Distribution:
+def _spread(values: Floats, counts: Ints) -> Distribution:
     order = np.argsort(values, kind="stable")
     median, most, largest = (float(values[order[rank]]) for rank in _ranks(counts[order]))
     mean = float(values @ (counts / counts.sum()))
     return Distribution(mean=mean, median=median, most=most, largest=largest)
 
 
-def _ranks(counts: Numbers) -> list[int]:
+def _ranks(counts: Ints) -> list[int]:
     """Return where in an ascending table at least half, 95 % and all have been passed."""
     reached = np.cumsum(counts)
     total = int(reached[-1])
@@ -257,8 +256,8 @@ def _ranks(counts: Numbers) -> list[int]:
 
 
 def _taking_part(
-    day: int, opt_in: Numbers | None, opt_out: Numbers | None, num_devices: int
-) -> npt.NDArray[np.bool_] | None:
+    day: int, opt_in: Ints | None, opt_out: Ints | None, num_devices: int
+) -> Bools | None:
     if opt_in is None and opt_out is None:
         return None
     here = np.ones(num_devices, dtype=np.bool_)
@@ -271,9 +270,7 @@ def _taking_part(
     return here
 
 
-def _checked(
-    given: Numbers, day: int, charges: Sequence[Charge], num_devices: int | None
-) -> Numbers:
+def _checked(given: Ints, day: int, charges: Sequence[Charge], num_devices: int | None) -> Ints:
     """Return a day's records as ``(use_cases, devices) int64``."""
     today = np.asarray(given)
     if today.ndim != 2 or today.shape[0] != len(charges):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, UInts
 from fedhh.random import GOLDEN, scatter
 from fedhh.validation import InputError, require_at_least
 
@@ -67,7 +67,7 @@ class Memory:
 
     public: Public
     offsets: Floats
-    keys: npt.NDArray[np.uint64]
+    keys: UInts
 
     @property
     def num_devices(self) -> int:
@@ -328,5 +328,5 @@ def as_histories(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Values, V
     return one, other
 
 
-def _draw_keys(num_devices: int, *, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+def _draw_keys(num_devices: int, *, rng: np.random.Generator) -> UInts:
     return rng.integers(0, 2**64, size=num_devices, dtype=np.uint64)

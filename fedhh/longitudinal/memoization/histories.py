@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.longitudinal.memoization.bits import BitPair, MemoizedBits, as_histories, log_of_days
 from fedhh.longitudinal.memoization.losses import ExactLosses, total_variation
 from fedhh.oracles.base import FrequencyOracle
@@ -217,8 +217,8 @@ def _log_of_history(
     answer: MemoizedBits,
     pair: BitPair,
     labels: History,
-    ones: Sequence[npt.NDArray[np.int64]],
-    sizes: npt.NDArray[np.int64],
+    ones: Sequence[Ints],
+    sizes: Ints,
 ) -> Floats:
     """Return log-probabilities of a bit's reports in order, on the grid of counts of ones."""
     chances = {A: pair.first, B: pair.second, OTHER_DEVICE: pair.first}

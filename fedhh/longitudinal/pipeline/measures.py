@@ -16,17 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.accounting.shuffles import shuffle_epsilon
-from fedhh.arrays import Floats
+from fedhh.arrays import Floats, Ints
 from fedhh.longitudinal.aggregation.aggregator import Publication
 from fedhh.longitudinal.ledger import LedgerReport, Spending
 from fedhh.longitudinal.pipeline.build import UseCase
 from fedhh.longitudinal.pipeline.config import PipelineConfig
 
-Numbers = npt.NDArray[np.int64]
 Row = dict[str, Any]
 
 ALL, OPTED_IN, SENT = range(3)
@@ -84,7 +82,7 @@ def value_rows(
     day: int,
     values: Sequence[int],
     estimates: tuple[Floats, Floats],
-    counts: Numbers,
+    counts: Ints,
 ) -> list[Row]:
     """Return a row for each watched value.
 
@@ -116,7 +114,7 @@ def value_rows(
     ]
 
 
-def errors_of(rows: Sequence[Row], counts: Numbers) -> Row:
+def errors_of(rows: Sequence[Row], counts: Ints) -> Row:
     """Return mean relative errors over watched values that were sent at all; NaN if none was.
 
     Columns:
@@ -145,7 +143,7 @@ def errors_of(rows: Sequence[Row], counts: Numbers) -> Row:
 
 
 def published_rows(
-    use_case: UseCase, window: int, publication: Publication, counts: Numbers
+    use_case: UseCase, window: int, publication: Publication, counts: Ints
 ) -> list[Row]:
     """Return a row for each published value.
 
@@ -180,7 +178,7 @@ def published_rows(
     return rows
 
 
-def publication_quality(use_case: UseCase, publication: Publication, counts: Numbers) -> Row:
+def publication_quality(use_case: UseCase, publication: Publication, counts: Ints) -> Row:
     """Return how good a publication is, against one without noise by the same threshold.
 
     Columns:

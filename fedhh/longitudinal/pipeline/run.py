@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedhh.arrays import Floats
+from fedhh.arrays import Bools, Floats, Ints
 from fedhh.experiments.study.callbacks import Callbacks, Several, Work
 from fedhh.longitudinal.aggregation.aggregator import Publication
 from fedhh.longitudinal.aggregation.ingestor import Ingestor
@@ -43,8 +43,6 @@ from fedhh.system.archive import of_another_run, part, read_archive, within, wri
 from fedhh.validation import InputError
 from fedhh.version import __version__
 
-Numbers = npt.NDArray[np.int64]
-
 SECONDS_BETWEEN = 60.0
 
 _SECONDS_PER_EVENT, _SECONDS_PER_RECORD = 1e-7, 1.5e-6
@@ -69,7 +67,7 @@ def seconds_of_devices(config: PipelineConfig) -> float:
     return days.days * days.devices * per_day
 
 
-def opted_in(model: DeviceModel, seed: int) -> npt.NDArray[np.bool_]:
+def opted_in(model: DeviceModel, seed: int) -> Bools:
     """Return ``(devices,) bool``; InputError if nobody has opted in."""
     cohort = Cohort(start=0, size=model.num_devices)
     parts = [
@@ -170,7 +168,7 @@ class Run:
             self._listener.finish(f"day {self.days_done}", self._tables.days)
         return self._result()
 
-    def _live(self, index: int, day: int) -> Numbers:
+    def _live(self, index: int, day: int) -> Ints:
         """Let a day of one use case happen; return ``(devices,)`` records sent.
 
         Columns:
@@ -260,9 +258,7 @@ class Run:
             self._window[index] = np.zeros_like(self._window[index])
         self._seconds["publications"] += time.perf_counter() - started
 
-    def _note(
-        self, use_case: UseCase, window: int, publication: Publication, counts: Numbers
-    ) -> Row:
+    def _note(self, use_case: UseCase, window: int, publication: Publication, counts: Ints) -> Row:
         quality = measures.publication_quality(use_case, publication, counts)
         row = {"use_case": use_case.name, "window": window, **quality}
         self._tables.publications.append(row)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Floats, Ints
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.dated_rows import read_dated
@@ -15,9 +15,6 @@ from fedhh.longitudinal.populations.over_time import MOST_PERIODS, PopulationOve
 from fedhh.validation import InputError, require_at_least
 from fedhh.words.known_words import KnownWords
 from fedhh.words.lexicon import Lexicon
-
-_Ids = npt.NDArray[np.int64]
-_Shares = npt.NDArray[np.float64]
 
 
 class DatedPopulation(PopulationOverTime):
@@ -34,10 +31,10 @@ class DatedPopulation(PopulationOverTime):
         name: str,
         unit: str,
         lexicon: Lexicon,
-        users: _Ids,
-        days: _Ids,
-        word_ids: _Ids,
-        counts: _Ids,
+        users: Ints,
+        days: Ints,
+        word_ids: Ints,
+        counts: Ints,
         every_days: int,
         num_days: int | None = None,
     ) -> None:
@@ -91,14 +88,14 @@ class DatedPopulation(PopulationOverTime):
         self._born = np.where(born < every_days, np.nan, born)
 
     @property
-    def arrivals(self) -> _Ids:
+    def arrivals(self) -> Ints:
         return self._first
 
     @property
-    def ends(self) -> _Ids:
+    def ends(self) -> Ints:
         return self._last + 1
 
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
+    def _typed(self, period: int, devices: Ints, name: str) -> tuple[Clients, Floats]:
         ends = np.array([period, period + 1]) * self.every_days
         rows = np.arange(*np.searchsorted(self._days, ends))
         rows = rows[self._word_ids[rows] >= 0]

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Floats, Ints, UInts
 from fedhh.clients.clients import Clients
 from fedhh.clients.synthetic import (
     CLIENTS_AT_ONCE,
@@ -46,10 +46,6 @@ from fedhh.clients.synthetic import (
 )
 from fedhh.random import GOLDEN, Stream, generator, scatter
 from fedhh.validation import InputError, require_at_least, require_between, require_positive
-
-_Ids = npt.NDArray[np.int64]
-_Shares = npt.NDArray[np.float64]
-_Hashes = npt.NDArray[np.uint64]
 
 # Purposes in paths of Stream.CALENDAR; 0 is what clients type, see `RankDrawer`.
 _BIRTHS, _STAYS, _THINNING = 1, 2, 3
@@ -74,9 +70,9 @@ class Period:
 
     number: int
     first_day: int
-    devices: _Ids
+    devices: Ints
     population: Clients
-    born_days: _Shares
+    born_days: Floats
 
 
 class PopulationOverTime(ABC):
@@ -96,12 +92,12 @@ class PopulationOverTime(ABC):
 
     @property
     @abstractmethod
-    def arrivals(self) -> _Ids:
+    def arrivals(self) -> Ints:
         """``(num_devices,) int64``: the first period in which each device is there."""
 
     @property
     @abstractmethod
-    def ends(self) -> _Ids:
+    def ends(self) -> Ints:
         """``(num_devices,) int64``: the first period in which each is there no more."""
 
     @property
@@ -109,7 +105,7 @@ class PopulationOverTime(ABC):
         """Number of devices that are ever there."""
         return len(self.arrivals)
 
-    def devices(self, period: int) -> _Ids:
+    def devices(self, period: int) -> Ints:
         """Return ``(n,) int64``, ascending: the devices that are there in a period."""
         return np.flatnonzero((self.arrivals <= period) & (period < self.ends))
 
@@ -134,7 +130,7 @@ class PopulationOverTime(ABC):
         )
 
     @abstractmethod
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
+    def _typed(self, period: int, devices: Ints, name: str) -> tuple[Clients, Floats]:
         """Return the clients of a period, and the day on which each of their words was new."""
 
 
@@ -164,19 +160,19 @@ class WordCalendar:
         require_positive(rise_days=self.rise_days, half_life_days=self.half_life_days)
 
     @cached_property
-    def _keys(self) -> _Hashes:
+    def _keys(self) -> UInts:
         return _drawn_keys(3, self.seed, _BIRTHS)
 
-    def is_born(self, ranks: _Ids) -> npt.NDArray[np.bool_]:
+    def is_born(self, ranks: Ints) -> Bools:
         """Return ``(n,) bool``: which ranks are words that are born."""
         return np.asarray(_uniform(_hashed(self._keys[0], ranks)) < self.born_share)
 
-    def born_days(self, ranks: _Ids) -> _Shares:
+    def born_days(self, ranks: Ints) -> Floats:
         """Return ``(n,) float64``: on which day each rank's word is born, NaN for steady ones."""
         days = self.days * _uniform(_hashed(self._keys[1], ranks))
         return np.asarray(np.where(self.is_born(ranks), days, np.nan))
 
-    def envelope(self, ranks: _Ids, day: float) -> _Shares:
+    def envelope(self, ranks: Ints, day: float) -> Floats:
         """Return ``(n,) float64`` in [0, 1]: how much of its peak each rank's word has on a day."""
         age = day - self.born_days(ranks)
         fades = _uniform(_hashed(self._keys[2], ranks)) < self.fading_share
@@ -186,7 +182,7 @@ class WordCalendar:
         envelope = np.where(age < 0, 0.0, rise * np.where(fades, 2.0**-halvings, 1.0))
         return np.asarray(np.where(np.isnan(age), 1.0, envelope))
 
-    def thinned(self, rows: RankRows, clients: _Ids, *, period: int, day: float) -> RankRows:
+    def thinned(self, rows: RankRows, clients: Ints, *, period: int, day: float) -> RankRows:
         """Return what ``(n,)`` clients typed, each contribution kept by its word's envelope."""
         born = np.flatnonzero(self.is_born(rows.ranks))
         envelope = self.envelope(rows.ranks[born], day)
@@ -247,13 +243,13 @@ class Turnover:
         return self.first_devices + self.arrivals * (self.num_periods - 1)
 
     @cached_property
-    def first(self) -> _Ids:
+    def first(self) -> Ints:
         """``(num_devices,) int64``: each device's first period."""
         late = np.arange(self.num_devices - self.first_devices)
         return np.append(np.zeros(self.first_devices, dtype=np.int64), 1 + late // self.arrivals)
 
     @cached_property
-    def end(self) -> _Ids:
+    def end(self) -> Ints:
         """``(num_devices,) int64``: the period in which each device is gone."""
         if math.isinf(self.mean_periods):
             return np.full(self.num_devices, self.num_periods)
@@ -291,20 +287,20 @@ class SyntheticOverTime(PopulationOverTime):
         self._turnover, self._calendar = turnover, calendar
 
     @property
-    def arrivals(self) -> _Ids:
+    def arrivals(self) -> Ints:
         return self._turnover.first
 
     @property
-    def ends(self) -> _Ids:
+    def ends(self) -> Ints:
         return self._turnover.end
 
-    def rows(self, period: int, devices: _Ids) -> RankRows:
+    def rows(self, period: int, devices: Ints) -> RankRows:
         """Return what ``(n,)`` devices, in any order, type in a period, there or not."""
         drawer = RankDrawer(model=self._model, seed=self._seed, period=period)
         day = (period + 0.5) * self.every_days
         return self._calendar.thinned(drawer.draw(devices), devices, period=period, day=day)
 
-    def _typed(self, period: int, devices: _Ids, name: str) -> tuple[Clients, _Shares]:
+    def _typed(self, period: int, devices: Ints, name: str) -> tuple[Clients, Floats]:
         blocks = [
             self.rows(period, devices[first : first + CLIENTS_AT_ONCE])
             for first in range(0, len(devices), CLIENTS_AT_ONCE)
@@ -313,13 +309,13 @@ class SyntheticOverTime(PopulationOverTime):
         return population, self._calendar.born_days(ranks)
 
 
-def _drawn_keys(size: int, seed: int, *path: int) -> _Hashes:
+def _drawn_keys(size: int, seed: int, *path: int) -> UInts:
     return generator(seed, Stream.CALENDAR, *path).integers(0, 2**64, size=size, dtype=np.uint64)
 
 
-def _hashed(key: np.uint64, numbers: _Ids) -> _Hashes:
+def _hashed(key: np.uint64, numbers: Ints) -> UInts:
     return scatter(key + numbers.astype(np.uint64) * GOLDEN)
 
 
-def _uniform(hashes: _Hashes) -> _Shares:
+def _uniform(hashes: UInts) -> Floats:
     return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)

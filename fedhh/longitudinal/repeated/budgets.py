@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.longitudinal.ledger.cap import Cap
 from fedhh.random import Stream, generator
-
-_Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,7 +24,7 @@ class Asking:
 
     with_budget: int
     wanted: int
-    asked: _Ids
+    asked: Ints
 
 
 class DeviceBudgets:
@@ -37,7 +35,7 @@ class DeviceBudgets:
     """
 
     def __init__(
-        self, cap: Cap, *, arrivals: _Ids, every_days: int, cost: int, num_periods: int
+        self, cap: Cap, *, arrivals: Ints, every_days: int, cost: int, num_periods: int
     ) -> None:
         """Start before day 0.
 
@@ -56,7 +54,7 @@ class DeviceBudgets:
         self._next = 0
 
     @property
-    def sent(self) -> _Ids:
+    def sent(self) -> Ints:
         """``(devices,) int64``: rounds that each device has answered so far."""
         return self._sent
 
@@ -68,7 +66,7 @@ class DeviceBudgets:
             per_run = min(per_run, self._cap.lifetime / self._num_periods / self._cost)
         return min(1.0, per_run)
 
-    def choose(self, devices: _Ids, *, period: int, seed: int, most: int | None) -> Asking:
+    def choose(self, devices: Ints, *, period: int, seed: int, most: int | None) -> Asking:
         """Renew balances, and choose at random among the devices that have enough left.
 
         Args:
@@ -96,7 +94,7 @@ class DeviceBudgets:
         chosen = able[np.argsort(place[devices[able]])[: max(wanted, 0)]]
         return Asking(with_budget=len(able), wanted=wanted, asked=np.sort(chosen))
 
-    def charge(self, devices: _Ids) -> None:
+    def charge(self, devices: Ints) -> None:
         """Take the rounds of one run from devices, distinct numbers."""
         self._balance[devices] -= self._cost
         self._sent[devices] += self._cost

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import FiniteFloat
 from typing_extensions import TypedDict
 
+from fedhh.arrays import Ints
 from fedhh.clients.clients import Clients
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of
 from fedhh.experiments.config.schema import Config
@@ -77,7 +77,7 @@ class Job:
     """
 
     config: Config
-    asked: npt.NDArray[np.int64]
+    asked: Ints
     published: Sequence[str]
     publishes_all: bool
     may_refuse: bool

@@ -11,11 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fedhh.arrays import Bools, Floats
 from fedhh.validation import InputError
-
-_Times = npt.NDArray[np.float64]
 
 _Z, _TAIL = 1.959963984540054, 0.025
 """Of a two-sided 95 % interval."""
@@ -32,10 +30,10 @@ class Survival:
         high: ``(k,) float64``: its upper limit.
     """
 
-    times: _Times
-    share: _Times
-    low: _Times
-    high: _Times
+    times: Floats
+    share: Floats
+    low: Floats
+    high: Floats
 
     def quantile(self, part: float) -> tuple[float, float, float]:
         """Return when it has happened to this part, and both ends of the interval around it.
@@ -46,7 +44,7 @@ class Survival:
         return tuple(_first(self.times, each <= left) for each in (self.share, self.low, self.high))  # type: ignore[return-value]
 
 
-def survival(times: _Times, happened: npt.NDArray[np.bool_]) -> Survival:
+def survival(times: Floats, happened: Bools) -> Survival:
     """Return the Kaplan-Meier estimate of the share to which it has not happened.
 
     Args:
@@ -79,5 +77,5 @@ def survival(times: _Times, happened: npt.NDArray[np.bool_]) -> Survival:
     return Survival(times=at, share=share, low=low, high=high)
 
 
-def _first(times: _Times, is_reached: npt.NDArray[np.bool_]) -> float:
+def _first(times: Floats, is_reached: Bools) -> float:
     return float(times[is_reached.argmax()]) if is_reached.any() else math.inf
