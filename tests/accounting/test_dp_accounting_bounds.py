@@ -25,7 +25,8 @@ from fedhh.experiments.config.built_in import SWEEPS, preset_names
 from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.config.schema import Config
-from fedhh.experiments.sweep.plan import load_sweep_table, parse_sweep
+from fedhh.experiments.sweep.axes import by_path
+from fedhh.experiments.sweep.plan import NAMES_PROTOCOLS, load_sweep_table, parse_sweep
 from fedhh.longitudinal.ledger import APPLE, account_audited_ledger, account_ledger
 from fedhh.longitudinal.ledger.macos_presets import CONFIGURATIONS
 from fedhh.longitudinal.ledger.statements import PLD, reports_of
@@ -173,8 +174,21 @@ def test_the_plan_of_a_preset_and_its_baselines_is_not_refuted(name, composed):
 def cells(request):
     """Return the last cell of each protocol of a sweep."""
     table, origin = load_sweep_table(request.param)
-    table["sweep"]["seeds"] = 1
+    sweep = table["sweep"]
+    groups = [{path: values} for path, values in by_path(sweep.pop("axes", {}))]
+    sweep["linked"] = [last_of(dict(by_path(each))) for each in groups + sweep.get("linked", [])]
+    sweep["seeds"] = 1
     return {cell.protocol: cell for cell in parse_sweep(table, origin).cells}.values()
+
+
+def last_of(group):
+    """Return the last values of a group of axes, or all that name protocols."""
+    if not group.keys().isdisjoint(NAMES_PROTOCOLS):
+        return group
+    return {
+        path: [values["to"]] if isinstance(values, dict) else values[-1:]
+        for path, values in group.items()
+    }
 
 
 @pytest.mark.slow("::test_the_plan_of_a_preset_and_its_baselines_is_not_refuted")
