@@ -150,8 +150,8 @@ class Evidence:
             found: The words, whose choice did not depend on the evidence, with the validation
                 round's estimates.
             rate: Of false discoveries among those returned, at most, in expectation.
-            support: The largest p of the rounds that asked: with what probability a report for a
-                word supports it, at most.
+            support: p of the validation round: with what probability a report for a word supports
+                it. Without limits no other round asked; limits know the p of all rounds.
             anonymity_k: k: a discovery is false if at most k clients hold the word.
         """
         if self.limits is None:

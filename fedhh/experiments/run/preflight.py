@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,6 @@ from fedhh.protocol import DiscoveryProtocol
 from fedhh.validation import InputError
 from fedhh.words.alphabet import Alphabet
 from fedhh.words.lexicon import Lexicon
-
-if TYPE_CHECKING:
-    pass
 
 _STEP = 1.05
 _MOST_STEPS = 512
