@@ -1,8 +1,9 @@
-"""Files and directories: written whole or not at all, and whether one is there."""
+"""Files and directories: written whole or not at all, owned by one process, and which are there."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import platform
@@ -10,10 +11,9 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from fedhh.system.locks import take
 from fedhh.system.stopping import before_leaving
 from fedhh.validation import InputError
 
@@ -85,17 +85,15 @@ def _unfinished_next_to(path: Path, make: Callable[[Path], None]) -> Iterator[Pa
     temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{''.join(path.suffixes)}")
     # Known before it is there: a signal may come in between.
     _unfinished.add(temporary)
-    lock = None
-    try:
-        make(temporary)
-        with suppress(OSError):
-            lock = take(temporary)
-        yield temporary
-    finally:
-        _remove(temporary)
-        _unfinished.discard(temporary)
-        if lock is not None:
-            os.close(lock)
+    with ExitStack() as held:
+        try:
+            make(temporary)
+            with suppress(OSError):
+                held.enter_context(_locked(temporary))
+            yield temporary
+        finally:
+            _remove(temporary)
+            _unfinished.discard(temporary)
 
 
 def _tidy(folder: Path) -> None:
@@ -108,14 +106,9 @@ def _tidy(folder: Path) -> None:
         return
     _tidied.add(folder)
     with suppress(OSError):
-        for each in filter(is_unfinished, folder.iterdir()):
-            with suppress(OSError):
-                if each in _unfinished or (lock := take(each)) is None:
-                    continue
-                try:
-                    _remove(each)
-                finally:
-                    os.close(lock)
+        for each in set(filter(is_unfinished, folder.iterdir())) - _unfinished:
+            with suppress(OSError), _locked(each):
+                _remove(each)
 
 
 def _remove_unfinished() -> None:
@@ -128,6 +121,42 @@ def _remove(temporary: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
     else:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def owned(directory: Path) -> Iterator[None]:
+    """Be the only one that makes results in a directory, where its file system knows locks.
+
+    Raises:
+        InputError: Somebody else does.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(_locked(directory.resolve()))
+        except BlockingIOError:
+            raise InputError(
+                f"{directory} belongs to a command that is still running; wait for its end or stop "
+                "it, or give another --out."
+            ) from None
+        except OSError:
+            pass  # What is wrong with it is said by whoever reads or writes.
+        yield
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of what stands at a path; the system takes it back from a process that ends.
+
+    Raises:
+        BlockingIOError: Somebody else holds it.
+        OSError: It cannot be opened, or its file system knows no locks.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -38,7 +38,7 @@ from fedhh.experiments.study.request import Request, Source
 from fedhh.experiments.study.resume import require_unfinished, resumed
 from fedhh.experiments.study.study import Study
 from fedhh.settings import AUTO
-from fedhh.system.locks import owned
+from fedhh.system.files import owned
 
 
 class RunStudy(Study):

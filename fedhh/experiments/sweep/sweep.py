@@ -40,7 +40,7 @@ from fedhh.experiments.sweep.execution import (
 )
 from fedhh.experiments.sweep.plan import Cell, Sweep, load_sweep_table, parse_sweep
 from fedhh.settings import AUTO
-from fedhh.system.locks import owned
+from fedhh.system.files import owned
 from fedhh.validation import InputError, require_at_least, require_between
 from fedhh.words.known_words import is_named
 

@@ -28,7 +28,7 @@ from fedhh.longitudinal.pipeline.directory import (
 )
 from fedhh.longitudinal.pipeline.measures import PipelineResult
 from fedhh.longitudinal.pipeline.run import Run, ledger_of, opted_in, seconds_of_devices
-from fedhh.system.locks import owned
+from fedhh.system.files import owned
 from fedhh.system.stopping import before_leaving
 from fedhh.validation import printable
 

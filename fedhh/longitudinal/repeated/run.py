@@ -40,7 +40,7 @@ from fedhh.longitudinal.repeated.one_run import (
     unanswered,
 )
 from fedhh.random import Stream, generator
-from fedhh.system.locks import owned
+from fedhh.system.files import owned
 from fedhh.validation import InputError
 
 RUN_SECONDS = 0.5

@@ -17,7 +17,7 @@ from fedhh.experiments.study.source import load_source, open_study
 from fedhh.experiments.sweep import directory as sweep
 from fedhh.longitudinal.pipeline import directory as pipeline
 from fedhh.longitudinal.repeated import directory as repeated
-from fedhh.system.locks import owned
+from fedhh.system.files import owned
 from fedhh.validation import InputError
 from tests.fuzz.work import MONTHS, PIPELINE, RUN, SWEEP, call
 from tests.thinned import thinned

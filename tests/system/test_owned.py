@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from fedhh.system.locks import owned, take
+from fedhh.system.files import owned, write_text
 from fedhh.validation import InputError
 
 
@@ -26,8 +26,8 @@ def test_a_second_owner_is_refused_until_the_first_is_done(tmp_path):
 
 def test_the_system_takes_the_lock_of_a_killed_process_back(tmp_path):
     program = (
-        "import sys, pathlib; from fedhh.system.locks import take;"
-        "take(pathlib.Path(sys.argv[1])); print(flush=True); sys.stdin.read()"
+        "import sys, pathlib; from fedhh.system.files import owned\n"
+        "with owned(pathlib.Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
     held = subprocess.Popen(
         [sys.executable, "-c", program, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -35,8 +35,8 @@ def test_the_system_takes_the_lock_of_a_killed_process_back(tmp_path):
     try:
         assert held.stdout is not None
         held.stdout.readline()
-        with pytest.raises(BlockingIOError):
-            take(tmp_path)
+        with pytest.raises(InputError, match="still running"), owned(tmp_path):
+            pass
     finally:
         held.kill()
         held.communicate()
@@ -49,7 +49,7 @@ def test_where_no_locks_are_it_goes_on(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert take(tmp_path) is None
+    write_text(tmp_path / "deep" / "a.txt", "text")
     with owned(tmp_path), owned(tmp_path):
         pass
     with owned(tmp_path / "absent"):
