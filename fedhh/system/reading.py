@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from fedhh.validation import InputError
 
@@ -37,8 +37,7 @@ def require_regular(path: Path) -> None:
     raise InputError(f"Expected an existing file, got {path}; check the path.")
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> BinaryIO:
     """Open a regular file for reading bytes, those of ``.gz`` decompressed as they are read.
 
     Raises:
@@ -46,12 +45,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         OSError: It cannot be opened.
     """
     require_regular(path)
-    with path.open("rb") as raw:
-        if path.suffix.lower() != ".gz":
-            yield raw
-        else:
-            with gzip.GzipFile("", "rb", fileobj=raw) as file:
-                yield file  # type: ignore[misc]  # A binary mode gives a binary file.
+    is_packed = path.suffix.lower() == ".gz"
+    return cast("BinaryIO", gzip.open(path)) if is_packed else path.open("rb")
 
 
 def text_lines(path: Path) -> Generator[str, None, None]:
@@ -65,9 +60,7 @@ def text_lines(path: Path) -> Generator[str, None, None]:
         OSError, EOFError, zlib.error: It cannot be read.
     """
     with opened(path) as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
             if len(line) > LONGEST_LINE:
                 raise InputError(
                     f"Expected lines of at most {LONGEST_LINE:,} bytes, got a longer one on line "
