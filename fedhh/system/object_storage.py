@@ -12,14 +12,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fedhh.system.files import unwritable, whole_directory
 from fedhh.system.kept import cache_directory
 from fedhh.validation import InputError, reason_of, shown
-
-if TYPE_CHECKING:
-    import pyarrow.fs as pafs
 
 # Of a path, one of the slashes is lost; a single letter is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}(?!/)(.+)", re.ASCII | re.DOTALL)
@@ -96,8 +93,7 @@ def temporary_copy(address: str, name: str, folder: Path) -> Iterator[Path]:
 def _copy(address: str, name: str, place: Path) -> None:
     import pyarrow.fs as pafs
 
-    with _reached(address):
-        system, root = _system(address)
+    with _reached(address) as (system, root):
         source = f"{root}/{name}" if name else root
         pafs.copy_files(source, str(place.absolute()), source_filesystem=system)
 
@@ -106,8 +102,7 @@ def _listed(address: str) -> list[tuple[str, int, int | None]]:
     """Return the names, sizes and times of the files below an address, by name."""
     import pyarrow.fs as pafs
 
-    with _reached(address):
-        system, root = _system(address)
+    with _reached(address) as (system, root):
         found = [system.get_file_info(root)]
         if found[0].type == pafs.FileType.Directory:
             found = system.get_file_info(pafs.FileSelector(root, recursive=True))
@@ -121,8 +116,9 @@ def _listed(address: str) -> list[tuple[str, int, int | None]]:
     return files
 
 
-def _system(address: str) -> tuple[pafs.FileSystem, str]:
-    """Return an address's file system, and the path in it."""
+@contextmanager
+def _reached(address: str) -> Iterator[tuple[Any, str]]:
+    """Yield an address's file system, and the path in it; say in one line what goes wrong there."""
     import pyarrow as pa
     import pyarrow.fs as pafs
 
@@ -131,35 +127,11 @@ def _system(address: str) -> tuple[pafs.FileSystem, str]:
             "Expected an address without a password, which would be kept with every result, got "
             "one before an @; put it in the environment, such as AWS_SECRET_ACCESS_KEY."
         )
+    limited, option = address, "retry_limit_seconds"
+    if address.startswith(("gs://", "gcs://")) and f"{option}=" not in address:
+        limited += f"{'&' if '?' in address else '?'}{option}={_RETRIED_SECONDS}"
     try:
-        found: tuple[pafs.FileSystem, str] = pafs.FileSystem.from_uri(_limited(address))
-    except pa.ArrowInvalid as problem:
-        if "Unrecognized filesystem" not in str(problem):
-            raise
-        raise InputError(
-            f"Expected an address of Arrow's file systems, such as s3:// or gs://, got "
-            f"{shown(address)}; copy the files here."
-        ) from None
-    return found
-
-
-def _limited(address: str) -> str:
-    """Return an address whose retries end, if it says nothing of them itself."""
-    option = "retry_limit_seconds"
-    if not address.startswith(("gs://", "gcs://")) or f"{option}=" in address:
-        return address
-    return f"{address}{'&' if '?' in address else '?'}{option}={_RETRIED_SECONDS}"
-
-
-@contextmanager
-def _reached(address: str) -> Iterator[None]:
-    """Turn what a file system or its network says into one line."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except InputError:
-        raise
+        yield pafs.FileSystem.from_uri(limited)
     except (OSError, ValueError, ImportError, pa.ArrowException) as error:
         raise InputError(
             f"Expected an address that can be read, got {shown(address)}: {reason_of(error)}."
