@@ -1,9 +1,9 @@
 """Compiled code on disk: in the user's cache directory, shared by all runs, never needed.
 
-Not by numba's own cache: its index is read, changed and written again, so two processes can each
-leave an index that names the other's code, and a full disk ends a run.
-Here each compiled signature is one file, named by everything that it depends on
-(`fedhh.system.kept`). Whatever goes wrong costs a compilation.
+Not by numba's own cache: its index is read, changed and written again, so two processes that
+compile two signatures at once can leave one that gives a signature the code of the other, which
+then computes nonsense; and a full disk ends a run. Here each compiled signature is one file, named
+by everything that it depends on (`fedhh.system.kept`). Whatever goes wrong costs a compilation.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from numba.core.serialize import dumps
 
 from fedhh import random
 from fedhh.system import kept
-from fedhh.system.files import whole_file
+from fedhh.validation import reason_of
 from fedhh.version import __version__
 
 _log = logging.getLogger(__name__)
 
-_said: set[str] = set()
 _listeners: list[Callable[[str], None]] = []
 
 
@@ -93,14 +92,6 @@ def digest_of_sources() -> bytes:
     return digest.digest()
 
 
-def _say_once(event: str, cause: Exception) -> None:
-    """Log one line per process about an event; most causes come again with each kernel."""
-    if event not in _said:
-        _said.add(event)
-        reason = " ".join(str(cause).split())
-        _log.info("compiled code is %s, so kernels compile again: %s", event, reason)
-
-
 class _Cache:
     """What a numba dispatcher asks for compiled code, for one function."""
 
@@ -116,27 +107,21 @@ class _Cache:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None if there is none that can be used."""
         target_context.refresh()
+        path = self._path(signature, target_context.codegen())
         try:
-            path = self._path(signature, target_context.codegen())
             return CompileResult._rebuild(target_context, *pickle.loads(path.read_bytes()))
         except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
             pass
         except Exception as error:  # Bad bytes may raise anything, and none of it matters.
-            _say_once("not read", error)
+            _log.info("%s is damaged, so it is compiled again: %s", path, reason_of(error))
         _tell(self._name)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the compiled code of a signature, if it can be kept."""
         _tell("")
-        if result.lifted or result.library.has_dynamic_globals:
-            return
-        try:
-            path = self._path(signature, result.codegen)
-            with whole_file(path) as temporary:
-                temporary.write_bytes(dumps(result._reduce()))
-        except Exception as error:  # The code is in memory; only the next process misses it.
-            _say_once("not kept", error)
+        if not (result.lifted or result.library.has_dynamic_globals):
+            kept.keep(self._path(signature, result.codegen), dumps(result._reduce()))
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         """Return the file of a signature on this processor."""

@@ -1,7 +1,7 @@
-"""Text that takes seconds to make and is always the same: kept on disk, never needed.
+"""What takes seconds to make and is always the same: kept on disk, never needed.
 
-As compiled code (`fedhh.kernels.cache`) it stands in the user's cache directory, in files that are
-written whole and whose names say all they depend on. Whatever goes wrong costs making it again.
+It stands in the user's cache directory, in files that are written whole and whose names say all
+they depend on. Whatever goes wrong costs making it again.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from fedhh.system.files import write_text
+from fedhh.system.files import whole_file
 
 _MOST_KEPT = 64
 """Texts, the newest ones; each may have some 10 MB."""
@@ -42,13 +43,25 @@ def kept_text(
         if text := path.read_bytes().decode():
             return text
     text = make()
-    try:
-        write_text(path, text)
+    keep(path, text.encode())
+    with suppress(OSError):
         for old in sorted(path.parent.glob("*.txt"), key=os.path.getmtime)[:-_MOST_KEPT]:
             old.unlink(missing_ok=True)
-    except OSError as error:
-        _log.info("%s is not kept, so it is made again: %s", name, error.strerror)
     return text
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file if it can be written; a process says once for each folder why it cannot."""
+    try:
+        with whole_file(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        _say_once(f"Nothing is kept in {path.parent}, so it is made again: {error.strerror}")
+
+
+@cache
+def _say_once(text: str) -> None:
+    _log.info("%s", text)
 
 
 def cache_directory() -> Path:

@@ -22,6 +22,7 @@ import fedhh
 from fedhh import kernels
 from fedhh.kernels import cache
 from fedhh.kernels.cache import cache_directory, compiled, hearing_of_compilations
+from fedhh.system.kept import _say_once
 
 
 def total(values):
@@ -45,7 +46,7 @@ DECIMALS = np.arange(5) / 2
 def fresh(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
     caplog.set_level(logging.INFO, logger="fedhh")
-    monkeypatch.setattr(cache, "_said", set())
+    _say_once.cache_clear()
 
 
 def kept() -> list[Path]:
@@ -145,22 +146,28 @@ def test_two_that_look_before_either_saves_keep_both_codes():
 
 
 @pytest.mark.slow("::test_code_is_compiled_once_and_loaded_afterwards")
-def test_processes_that_compile_at_once_share_a_directory():
+def test_processes_that_compile_two_signatures_at_once_share_a_directory():
     code = (
-        "import numpy as np; from fedhh.kernels.reports import count_supports;"
+        "import sys; import numpy as np; from fedhh.kernels.reports import count_supports as count;"
         "u = np.full(3, 2, dtype=np.uint64);"
-        "print(count_supports(u, u, u, u * 4, np.arange(5), False))"
+        "print(*(count(u, u, u, u * 4, np.arange(5, dtype=d), False) for d in sys.argv[1:]),"
+        "sum(count.stats.cache_hits.values()))"
     )
     root = Path(fedhh.__file__).parent.parent
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], cwd=root, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for _ in range(2)
-    ]  # fmt: skip
-    assert [run.communicate() for run in runs] == [("[3 3 3 0 0]\n", "")] * 2
-    assert [file.suffix for file in kept()] == [".bin"]
+
+    def said(*kinds: tuple[str, ...]) -> list[tuple[str, str]]:
+        runs = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, *own], cwd=root, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            for own in kinds
+        ]  # fmt: skip
+        return [run.communicate() for run in runs]
+
+    assert said(("i8",), ("i4",)) == [("[3 3 3 0 0] 0\n", "")] * 2
+    assert [file.suffix for file in kept()] == [".bin"] * 2
+    assert said(("i8", "i4")) == [("[3 3 3 0 0] [3 3 3 0 0] 2\n", "")]
 
 
 def test_who_wants_to_hear_of_compilations_hears_of_those_that_happen():

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fedhh.system.kept import kept_text
+from fedhh.system.kept import _say_once, kept_text
 
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path, monkeypatch, caplog) -> Path:
     caplog.set_level("INFO", logger="fedhh")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    _say_once.cache_clear()
     return tmp_path / "fedhh"
 
 
@@ -58,17 +59,17 @@ def test_a_directory_that_cannot_be_written_costs_a_line(directory, caplog):
     directory.write_text("a file, where a directory should be")
     assert kept_text("words", b"a", lambda: "text") == "text"
     (line,) = caplog.messages
-    assert "words is not kept" in line
+    assert f"Nothing is kept in {directory}" in line
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(directory, monkeypatch, caplog):
-    def write_half(path: Path, content: str, encoding: str) -> int:
-        with path.open("w") as file:
+    def write_half(path: Path, content: bytes) -> int:
+        with path.open("wb") as file:
             file.write(content[: len(content) // 2])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", write_half)
+        patch.setattr(Path, "write_bytes", write_half)
         assert kept_text("words", b"a", lambda: "text") == "text"
     assert not list(directory.iterdir())
     (line,) = caplog.messages
