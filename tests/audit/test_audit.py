@@ -113,7 +113,7 @@ def test_bounds_on_guesses_keep_their_promise():
             assert chances[less].sum() > chances[refuted].sum()
 
 
-@pytest.mark.parametrize("trials", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trials", [10, pytest.param(60, marks=pytest.mark.slow)])
 def test_an_event_is_not_chosen_by_the_samples_that_test_it(trials):
     # Many events on pure noise: one that seems to show something in these very samples is found in
     # most trials, at a confidence of which only a fifth may be wrong.

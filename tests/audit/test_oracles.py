@@ -186,9 +186,8 @@ def test_a_correct_oracle_comes_out_at_most_at_its_epsilon_and_close_to_it(oracl
     ("epsilon", "domain_size", "num_samples"),
     [
         (1.0, 8, 150_000),
-        pytest.param(1.0, 8, 400_000, marks=pytest.mark.slow),
         pytest.param(2.0, 28, 400_000, marks=pytest.mark.slow),
-        pytest.param(4.0, 1001, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(4.0, 1001, 200_000, marks=pytest.mark.slow),
     ],
 )
 def test_an_oracle_whose_p_is_five_percent_too_large_is_detected(epsilon, domain_size, num_samples):
@@ -201,17 +200,19 @@ def test_an_oracle_whose_p_is_five_percent_too_large_is_detected(epsilon, domain
 
 @pytest.mark.slow("::test_one_report_that_one_value_sends_too_often_is_detected")
 @pytest.mark.parametrize(
-    ("name", "epsilon", "sent"),
+    ("name", "epsilon", "sent", "num_samples"),
     [
-        ("grr", 1.0, itself),
-        ("grr", 4.0, itself),
-        ("ss", 1.0, among_others),
-        ("ss", 2.0, among_others),
-        ("ss", 3.0, among_others),
-        ("oue", 4.0, one_hot),
+        ("grr", 1.0, itself, 100_000),
+        ("grr", 4.0, itself, 1_000_000),
+        ("ss", 1.0, among_others, 1_000_000),
+        ("ss", 2.0, among_others, 1_000_000),
+        ("ss", 3.0, among_others, 1_000_000),
+        ("oue", 4.0, one_hot, 400_000),
     ],
 )
-def test_a_value_that_is_sent_as_it_is_one_time_in_a_hundred_is_detected(name, epsilon, sent):
+def test_a_value_that_is_sent_as_it_is_one_time_in_a_hundred_is_detected(
+    name, epsilon, sent, num_samples
+):
     """A leak of 1 % raises epsilon by about .01 / p, p the chance that the clear form is honest.
 
     A bound errs by sqrt(1/R + 1/W), of R right and W wrong guesses. The least margin here is that
@@ -221,8 +222,8 @@ def test_a_value_that_is_sent_as_it_is_one_time_in_a_hundred_is_detected(name, e
     """
     oracle = oracle_of(name, epsilon, 28)
     leaking = SendsInstead(oracle, 0.01, sent)
-    assert not audited(oracle, 1_000_000, confidence=0.995).refuted
-    assert audited(leaking, 1_000_000, confidence=0.995).refuted
+    assert not audited(oracle, num_samples, confidence=0.995).refuted
+    assert audited(leaking, num_samples, confidence=0.995).refuted
 
 
 def test_no_randomizer_looks_like_one():

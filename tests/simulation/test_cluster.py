@@ -32,7 +32,8 @@ WORKERS = 3
 @pytest.fixture
 def cluster(no_ray):
     cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        initialize_head=True,
+        head_node_args={"num_cpus": 0, "include_dashboard": False},
     )
     yield cluster
     ray.shutdown()
@@ -107,26 +108,27 @@ class Large(ClientWorker):
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_a_full_object_store_is_named_with_the_cure"
 )
-@pytest.mark.parametrize("what", ["worker", "answer", "neither"])
-def test_a_full_object_store_is_one_line_with_the_cure(no_ray, what):
+def test_a_full_object_store_is_one_line_with_the_cure(no_ray):
+    def run(what: str) -> list[object]:
+        worker = Large(small_population(6_000), seed=9, what=what)
+        return states(RayExecutor(worker, num_workers=1, address=cluster.address))
+
     # As if the disk were full, too: else Ray spills to it.
     cluster = Cluster(
         initialize_head=True,
         head_node_args={
-            "num_cpus": 2,
+            "num_cpus": 1,
             "include_dashboard": False,
             "object_store_memory": 8 * 10**7,
             "_system_config": {"local_fs_capacity_threshold": 1e-6},
         },
     )
     try:
-        worker = Large(small_population(6_000), seed=9, what=what)
-        if what == "neither":
-            assert states(RayExecutor(worker, num_workers=2, address=cluster.address))
-            return
-        with pytest.raises(RunFailedError, match=r"object store is full .*--resume") as error:
-            states(RayExecutor(worker, num_workers=2, address=cluster.address))
-        assert "\n" not in str(error.value)
+        for what in ("worker", "answer"):
+            with pytest.raises(RunFailedError, match=r"object store is full .*--resume") as error:
+                run(what)
+            assert "\n" not in str(error.value)
+        assert run("neither")
     finally:
         ray.shutdown()
         cluster.shutdown()

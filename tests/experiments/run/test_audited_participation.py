@@ -13,7 +13,7 @@ import pytest
 import fedhh
 from fedhh.accounting.terms import PrivacyTerms
 
-DELTA, LEARNED, TESTED = 0.1, 1_000, 3_000
+DELTA, LEARNED, TESTED = 0.1, 400, 1_600
 TRIE = fedhh.LdpTrieHH(
     alphabet="abc",
     depth=2,
