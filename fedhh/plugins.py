@@ -1,9 +1,8 @@
 """Plug-ins: classes found by name among our own, in installed packages, in a file.
 
 A name is a key of the built-in classes, an entry point of the group ``fedhh.<kind>``, or
-``module:Class``. To import a module is to run it: what a configuration names as ``module:Class`` is
-imported only after `trust`, unless it is imported already or its package has an entry point for
-fedhh. The folder next to the configuration is then searched, too, after all that is installed.
+``module:Class``. To import a module is to run it: one that is not imported yet is imported only
+after `trust`. The folder of a configuration is then searched, too, after all that is installed.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from fedhh.system.files import write_text
 from fedhh.validation import InputError, did_you_mean
@@ -35,17 +35,15 @@ class State:
     """What this process has been told of plug-ins.
 
     Attributes:
-        trusts: Whether modules are imported that a configuration names.
+        trusts: Whether modules are imported that are named.
         folders: Next to the configurations that were read with trust; they are searched.
         texts: Modules that another process had from such folders, by path.
-        num_reading: How many configurations are being read.
         num_disabling: How many readers want nothing to be imported.
     """
 
     trusts: bool = False
     folders: list[Path] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    num_reading: int = 0
     num_disabling: int = 0
 
 
@@ -69,7 +67,12 @@ def find(kind: Kind, name: str, builtin: Mapping[str, str]) -> type[Any]:
     if _state.num_disabling:
         raise DisabledError(f"{name!r} names code, and reading a directory imports none.")
     if ":" in name:
-        _require_trust(name)
+        module = name.partition(":")[0]
+        if not _state.trusts and module not in sys.modules:
+            raise InputError(
+                f"{name!r} names code: the module {module!r} would be imported; read it, and give "
+                "--trust if it may run."
+            )
         return _class_at(name, kind)
     points = _entry_points(kind)
     if name not in points:
@@ -82,22 +85,16 @@ def names(kind: Kind, builtin: Mapping[str, str]) -> list[str]:
     return [*builtin, *(name for name in sorted(_entry_points(kind)) if name not in builtin)]
 
 
-@contextmanager
-def offered(folder: Path) -> Iterator[None]:
-    """Take names for those of a configuration, in whose folder modules may stand."""
+def search(folder: Path) -> None:
+    """Find modules in the folder of a configuration, too, if they are trusted."""
     folder = folder.resolve()
     if _state.trusts and folder not in _state.folders:
         _state.folders.append(folder)
         sys.path.append(str(folder))
-    _state.num_reading += 1
-    try:
-        yield
-    finally:
-        _state.num_reading -= 1
 
 
 def trust(everything: bool) -> None:
-    """Say whether modules are imported that a configuration names."""
+    """Say whether modules are imported that are named, by a configuration or in Python."""
     _state.trusts = everything
 
 
@@ -132,8 +129,9 @@ def save_sources(folder: Path) -> None:
         write_text(folder / path, text)
 
 
-def install(texts: Mapping[str, str]) -> None:
-    """Make modules importable from what `sources` returned in another process."""
+def install(texts: Mapping[str, str], trusts: bool) -> None:
+    """Make modules importable from what `sources` returned in another process, trusted as there."""
+    _state.trusts |= trusts
     own = {path.split("/")[0] for path in _own_files()}
     theirs = {path: text for path, text in texts.items() if path.split("/")[0] not in own}
     if theirs == _state.texts:
@@ -171,32 +169,14 @@ class Carried:
         self._value = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _value_after, (_Modules(), self._value)
+        return itemgetter(1), ((_Modules(), self._value),)
 
 
 class _Modules:
     """Pickled, the sources of this process; unpickled, they are installed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return install, (sources(),)
-
-
-def _value_after(_: None, value: Any) -> Any:
-    return value
-
-
-def _require_trust(place: str) -> None:
-    """Raise InputError if a configuration names a module that nobody trusts."""
-    module = place.partition(":")[0]
-    kinds: tuple[Kind, ...] = get_args(Kind)
-    points = [point for kind in kinds for point in _entry_points(kind).values()]
-    known = {point.module.partition(".")[0] for point in points}
-    is_known = module in sys.modules or module.partition(".")[0] in known
-    if _state.num_reading and not _state.trusts and not is_known:
-        raise InputError(
-            f"{place!r} names code: the module {module!r} would be imported; read it, and give "
-            "--trust if it may run."
-        )
+        return install, (sources(), _state.trusts)
 
 
 def _class_at(place: str, kind: Kind) -> type[Any]:

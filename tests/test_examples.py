@@ -26,6 +26,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize(("kind", "place"), POINTS)
 def test_an_example_is_short_and_found_and_shown_in_the_docs(kind, place):
     path = PACKAGE / f"{place.split(':')[0].replace('.', '/')}.py"

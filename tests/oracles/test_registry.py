@@ -90,7 +90,7 @@ class NoOracle:
 
 
 @pytest.fixture
-def own_module(tmp_path, monkeypatch):
+def own_module(tmp_path, monkeypatch, own_modules):
     (tmp_path / "own_oracles.py").write_text(OWN_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     yield "own_oracles"

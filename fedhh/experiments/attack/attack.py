@@ -208,14 +208,14 @@ def attack(
     require_at_least(1, runs=runs, targets=targets)
     require_choice(STRATEGIES, strategy=strategy)
     request = Request(source=source, settings=settings, data=data)
-    with request.offering():
-        base = request.run_config()
-        if base.adversary is not None:
-            raise InputError(
-                "Expected no table adversary, got one: fedhh attack tries numbers of fake clients "
-                "by itself; remove the table, or run it with fedhh run."
-            )
-        cells = list(_cells(base, protocols, vary))
+    request.search_modules()
+    base = request.run_config()
+    if base.adversary is not None:
+        raise InputError(
+            "Expected no table adversary, got one: fedhh attack tries numbers of fake clients "
+            "by itself; remove the table, or run it with fedhh run."
+        )
+    cells = list(_cells(base, protocols, vary))
     listener = Several(callbacks)
     listener.start(Work(title="attack", noun="settings", total=len(cells)))
     read = KeptFile().read

@@ -64,13 +64,7 @@ def load_config(
     """
     if preset is not None and file is not None:
         raise InputError("Expected --preset or --config, got both; choose one.")
-    with plugins.offered(Path() if file is None else file.parent):
-        return _loaded(preset, file, settings, data)
-
-
-def _loaded(
-    preset: str | None, file: Path | None, settings: Sequence[str], data: Path | None
-) -> Config:
+    plugins.search(Path() if file is None else file.parent)
     if file is not None:
         table, origin = read_toml(file), str(file)
         for name, (what, command) in _OTHERS.items():

@@ -98,13 +98,13 @@ def plan(
     )
     require_at_least(1, runs=runs)
     request, left_out = Request(source=source, settings=settings, data=data), dict[str, str]()
-    with request.offering():
-        config = request.run_config()
-        # The goal says which epsilons are allowed.
-        privacy = config.privacy.at_local(config.privacy.local_epsilon)
-        config = config.model_copy(update={"privacy": privacy})
-        names = protocols or (*protocol_names(), config.protocol.name)
-        bases = with_protocols(config, names)
+    request.search_modules()
+    config = request.run_config()
+    # The goal says which epsilons are allowed.
+    privacy = config.privacy.at_local(config.privacy.local_epsilon)
+    config = config.model_copy(update={"privacy": privacy})
+    names = protocols or (*protocol_names(), config.protocol.name)
+    bases = with_protocols(config, names)
     listener = Several(callbacks)
     listener.phase("drawing clients")
     planning = config.model_copy(update={"seed": config.seed + 1})

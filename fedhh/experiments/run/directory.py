@@ -55,8 +55,8 @@ def new_directory(config: Config, out: Path | None, *, name: str) -> Path:
 
 def resumed_config(directory: Path) -> Config:
     """Return the configuration of the run that a directory holds."""
-    with plugins.offered(directory):
-        return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
+    plugins.search(directory)
+    return parse_config(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 
 def is_finished(directory: Path) -> bool:

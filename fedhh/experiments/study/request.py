@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,11 +51,12 @@ class Request:
         """Whether it names nothing but the directory to go on with."""
         return self.resume and self.source is None and self.data is None
 
-    def offering(self) -> AbstractContextManager[None]:
-        """Return the time in which modules next to what it names may be named; see `plugins`."""
+    def search_modules(self) -> None:
+        """Find modules next to what it names; see `fedhh.plugins.search`."""
         if self.is_stored and self.out is not None:
-            return plugins.offered(self.out)
-        return plugins.offered(Path() if self.file is None else self.file.parent)
+            plugins.search(self.out)
+        else:
+            plugins.search(Path() if self.file is None else self.file.parent)
 
     @property
     def name(self) -> str:

@@ -24,11 +24,7 @@ def load_source(request: Request, *, kind: str | None = None) -> Source:
         request: The request; a resume that names no source goes on with what its directory holds.
         kind: A word of `KINDS` that it has to be of; None for any, which the content says.
     """
-    with request.offering():
-        return _loaded(request, kind)
-
-
-def _loaded(request: Request, kind: str | None) -> Source:
+    request.search_modules()
     of_kind = find(kind or "run")
     what = of_kind.noun if kind else "experiment"
     directory = resumed_directory(request.out, what=what) if request.resume else None
@@ -85,10 +81,9 @@ def run(
 
 def open_study(request: Request, *, kind: str | None = None) -> tuple[Kind, Study]:
     """Return what a request asks for, every setting of it checked, and its kind."""
-    with request.offering():
-        source = load_source(request, kind=kind)
-        found = find(source.kind)
-        return found, found.study(source, request)
+    source = load_source(request, kind=kind)
+    found = find(source.kind)
+    return found, found.study(source, request)
 
 
 def _preset(name: str, kind: str | None) -> str:

@@ -125,9 +125,9 @@ def sweep(
         raise InputError("Expected a file or a preset, got both; choose one.")
     source = preset or "" if file is None else Path(file)
     store = PopulationStore()
-    with plugins.offered(source.parent if isinstance(source, Path) else Path()):
-        table, origin = load_sweep_table(source, settings=changes)
-        plan = parse_sweep(table, origin, num_clients=store.num_clients)
+    plugins.search(source.parent if isinstance(source, Path) else Path())
+    table, origin = load_sweep_table(source, settings=changes)
+    plan = parse_sweep(table, origin, num_clients=store.num_clients)
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "sweep" if out is None else Path(out)
         frame = run_sweep(

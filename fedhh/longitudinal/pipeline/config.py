@@ -207,9 +207,9 @@ def load_pipeline(
         InputError: One line with the setting's path, its value, and what is allowed.
     """
     request = Request(source=source, settings=settings, options={"use_cases": use_cases})
-    with request.offering():
-        found = load_source(request, kind="pipeline")
-        return parse_pipeline(found.table, found.origin)
+    request.search_modules()
+    found = load_source(request, kind="pipeline")
+    return parse_pipeline(found.table, found.origin)
 
 
 def changed_pipeline(

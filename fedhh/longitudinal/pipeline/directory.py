@@ -60,8 +60,8 @@ def make_directory(config: PipelineConfig, out: Path | None, *, name: str) -> Pa
 
 def stored_config(directory: Path) -> PipelineConfig:
     """Return the configuration of the pipeline that a directory holds."""
-    with plugins.offered(directory):
-        return parse_pipeline(stored_toml(directory, what=NAME), str(directory / CONFIG))
+    plugins.search(directory)
+    return parse_pipeline(stored_toml(directory, what=NAME), str(directory / CONFIG))
 
 
 def write_pipeline(directory: Path, result: PipelineResult) -> None:

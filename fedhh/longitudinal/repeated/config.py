@@ -214,9 +214,9 @@ def load_plan(
         InputError: One line with the setting's path, its value, and what is allowed.
     """
     request = Request(source=source, settings=settings, data=data)
-    with request.offering():
-        found = load_source(request, kind="repeated-collection")
-        return parse_plan(found.table, found.origin)
+    request.search_modules()
+    found = load_source(request, kind="repeated-collection")
+    return parse_plan(found.table, found.origin)
 
 
 def changed_plan(
