@@ -38,7 +38,7 @@ from fedhh.validation import InputError, shown
 from fedhh.words.alphabet import nfc
 from fedhh.words.lexicon import Lexicon
 
-_TEXTS_AT_ONCE = 2**17
+_TEXTS_AT_ONCE = 2**16
 _ROWS_AT_ONCE = 2**20
 _SHARE_OF_MEMORY = 0.4
 """Of the machine's, what DuckDB takes before it goes on on disk."""
@@ -49,6 +49,13 @@ _LONGEST_SHOWN = 100
 _INSERT = """
     INSERT INTO rows SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user),
         word, count, row, day, {called} FROM ({rows})
+"""
+# Who wrote nothing but empty texts is a user, too.
+_WORDS_OF_TEXTS = """
+    SELECT user, word, (word IS NOT NULL)::BIGINT AS count, row, day FROM (
+        SELECT * REPLACE (unnest(CASE WHEN len(word) > 0 THEN word ELSE [NULL] END) AS word)
+        FROM piece
+    )
 """
 _CHECKED = """
     SELECT * REPLACE (CASE WHEN problem IS NULL THEN count ELSE error(problem) END AS count)
@@ -154,18 +161,15 @@ class Rows:
         with readable(path):
             self._add_view(table, names, path)
 
-    def add_piece(
-        self, users: pa.Array, words: pa.Array, counts: pa.Array, row: Any = None, day: Any = None
-    ) -> None:
+    def add_piece(self, users: pa.Array, words: pa.Array, counts: pa.Array) -> None:
         """Add rows that are right as they are: text, text or null, and counts."""
-        nothing = pa.nulls(len(users), pa.int64())
-        row, day = (nothing if each is None else each for each in (row, day))
-        piece = {"user": users, "word": words, "count": counts, "row": row, "day": day}
-        self._database.register("piece", pa.table(piece))
-        self._insert("SELECT * FROM piece")
-        self._database.unregister("piece")
+        columns = {"user": users, "word": words, "count": counts}
+        self._insert("SELECT *, NULL AS row, NULL AS day FROM piece", pa.table(columns))
 
-    def _insert(self, rows: str) -> int:
+    def _insert(self, rows: str, piece: Any = None) -> int:
+        """Add the rows of a query, which may be one of ``piece``."""
+        if piece is not None:
+            self._database.register("piece", piece)
         called = "user" if self._dated else "NULL"
         query = _INSERT.format(salt=self._salt, called=called, rows=rows)
         return int(self._database.execute(query).fetchall()[0][0])
@@ -219,25 +223,12 @@ class Rows:
     def _add_texts(self, query: str) -> int:
         texts = Texts()
         for batch in self._texts.sql(query).to_arrow_reader(_TEXTS_AT_ONCE):
-            tokens = self._tokenizer.rows(batch["word"])
+            words = self._tokenizer.words(batch["word"], texts.dropped)
+            sizes = words.value_lengths().to_numpy()
             texts.number += len(batch)
-            texts.empty += int((tokens.sizes == 0).sum())
-            texts.kept += len(tokens.word_ids)
-            texts.dropped.update(tokens.dropped)
-            # Who wrote nothing but empty texts is a user, too.
-            times = np.maximum(tokens.sizes, 1)
-            of_text = pa.array(np.repeat(np.arange(len(batch)), times))
-            has_word = np.repeat(tokens.sizes > 0, times)
-            ids = np.zeros(len(has_word), dtype=np.int32)
-            ids[has_word] = tokens.word_ids
-            words = pa.array(tokens.words or [""], pa.string())
-            self.add_piece(
-                batch["user"].take(of_text),
-                pa.DictionaryArray.from_arrays(pa.array(ids, mask=~has_word), words),
-                pa.array(has_word.astype(np.int64)),
-                batch["row"].take(of_text),
-                batch["day"].take(of_text),
-            )
+            texts.empty += int((sizes == 0).sum())
+            texts.kept += int(sizes.sum())
+            self._insert(_WORDS_OF_TEXTS, batch.set_column(1, "word", words))
         self.texts.add(texts)
         return texts.number
 

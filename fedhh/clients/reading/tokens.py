@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import functools
 import html
-import itertools
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedhh.arrays import Bools, Ints, SmallInts
 from fedhh.words.alphabet import beginning, length_of, nfc
 from fedhh.words.languages import ENGLISH, lower
 
@@ -42,12 +39,10 @@ _SIGNS = ("://", "www.", "@")
 _APOSTROPHES = dict.fromkeys(map(ord, "‘’ʼ‛＇´`"), "'")
 _UNSEEN = dict.fromkeys((0x200C, 0x200D, *range(0xFE00, 0xFE10)))
 _PLAIN = _APOSTROPHES | _UNSEEN
-_BYTES_AT_ONCE = 2**26
 # Pieces that are remembered from one batch of texts to the next.
 _MOST_KNOWN = 2**20
 # What is neither a letter nor a digit, and makes neither an entity, an address nor a mention.
 _EDGES = """!"#$%'()*+,-.:;<=>?[\\]^_`{|}~"""
-_PLAIN_PIECE = rf"^[{re.escape(_EDGES)}]*[a-z0-9]+(?:'[a-z0-9]+)*[{re.escape(_EDGES)}]*$"
 # Beyond any symbol; Python would fail to read the number.
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
@@ -134,25 +129,8 @@ def tokenize(
     return words
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TokenRows:
-    """The tokens of many texts.
-
-    Attributes:
-        sizes: ``(texts,) int64``: how many tokens a text has.
-        word_ids: ``(tokens,) int64`` into ``words``, text by text.
-        words: The distinct tokens, sorted.
-        dropped: How often what is no word was dropped, see `tokenize`.
-    """
-
-    sizes: Ints
-    word_ids: Ints
-    words: list[str]
-    dropped: Counter[tuple[str, str]]
-
-
 class Tokenizer:
-    """Finds the tokens of texts, and remembers the pieces between blanks that it has looked at.
+    """Finds the words of texts, and remembers the pieces between blanks that it has looked at.
 
     No rule reaches over a blank: not a word, an address, an entity, nor what Unicode's forms look
     at. So texts fall into pieces, and each distinct piece is looked at once.
@@ -161,87 +139,34 @@ class Tokenizer:
     def __init__(self, language: str = ENGLISH) -> None:
         """Begin without any piece; ``language`` as for `tokenize`."""
         self._language = language
-        self._known: dict[str, tuple[list[str], Counter[tuple[str, str]] | None]] = {}
-        self._ids: dict[str, int] = {}
-        self._dropped: Counter[tuple[str, str]] = Counter()
+        self._known: dict[str, tuple[list[str], Counter[tuple[str, str]]]] = {}
 
-    def rows(self, texts: pa.Array) -> TokenRows:
-        """Return the tokens of some texts."""
-        self._ids, self._dropped = {}, Counter()
-        sizes, found = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)]
-        at_once = max(1, len(texts) * _BYTES_AT_ONCE // max(texts.nbytes, 1))
-        for first in range(0, len(texts), at_once):
-            split = pc.ascii_split_whitespace(texts.slice(first, at_once).cast(pa.large_string()))
-            tokens, word_ids = self._tokens(split.flatten().dictionary_encode())
-            found.append(word_ids)
-            # Offsets of a slice do not begin at 0.
-            ends = split.offsets.to_numpy()
-            before = np.r_[0, np.cumsum(tokens)]
-            sizes.append(np.diff(before[ends - ends[0]]))
-        words = sorted(self._ids)
-        position = np.empty(len(words), dtype=np.int64)
-        position[[self._ids[word] for word in words]] = np.arange(len(words))
-        return TokenRows(
-            sizes=np.concatenate(sizes),
-            word_ids=position[np.concatenate(found)],
-            words=words,
-            dropped=self._dropped,
-        )
-
-    def _tokens(self, pieces: pa.DictionaryArray) -> tuple[Ints, SmallInts]:
-        """Return how many words each piece has, and the numbers of all of them."""
-        codes = pieces.indices.to_numpy()
-        is_plain, plain_ids = self._plain(pieces.dictionary)
-        times = np.bincount(codes, minlength=len(is_plain))[~is_plain].tolist()
-        others = pieces.dictionary.filter(pa.array(~is_plain)).to_pylist()
+    def words(self, texts: pa.Array, dropped: Counter[tuple[str, str]]) -> pa.LargeListArray:
+        """Return the words of each text, in order; what is none is counted as by `tokenize`."""
+        split = pc.ascii_split_whitespace(texts.cast(pa.large_string()))
+        pieces = split.flatten().dictionary_encode()
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         held = []
-        for piece, count in zip(others, times, strict=True):
-            found = self._known.get(piece)
-            if found is None:
-                found = self._known[piece] = self._look_at(piece)
-            words, dropped = found
-            held.append([self._id(word) for word in words])
-            if dropped is not None:
-                for reason, each in dropped.items():
-                    self._dropped[reason] += each * count
-        # Words by their pieces: first those of plain pieces, one each.
-        lengths = np.array([1] * len(plain_ids) + [len(ids) for ids in held], dtype=np.int64)
-        flat = np.r_[plain_ids, np.fromiter(itertools.chain.from_iterable(held), dtype=np.int32)]
-        places = np.where(is_plain, np.cumsum(is_plain), len(plain_ids) + np.cumsum(~is_plain)) - 1
-        piece = places[codes]
-        sizes = lengths[piece]
-        starts, before = (np.cumsum(each) - each for each in (lengths, sizes))
-        return sizes, flat[np.repeat(starts[piece] - before, sizes) + np.arange(sizes.sum())]
+        times = np.bincount(pieces.indices, minlength=len(pieces.dictionary)).tolist()
+        for piece, number in zip(pieces.dictionary.to_pylist(), times, strict=True):
+            words, lost = self._known.get(piece) or self._look_at(piece)
+            held.append(words)
+            for reason, each in lost.items():
+                dropped[reason] += each * number
+        found = pa.array(held, pa.large_list(pa.string())).take(pieces.indices)
+        # A text ends where its last piece does.
+        ends = found.offsets.take(pc.subtract(split.offsets, split.offsets[0]))
+        return pa.LargeListArray.from_arrays(ends, found.values)
 
-    def _plain(self, pieces: pa.Array) -> tuple[Bools, SmallInts]:
-        """Return which pieces are one word of ASCII between signs, and those words' numbers.
-
-        Most pieces are. What `tokenize` makes of them is known without asking it.
-        """
-        lowered = pc.ascii_lower(pieces)
-        trimmed = pc.ascii_trim(lowered, characters=_EDGES)
-        is_plain = pc.and_(
-            pc.and_(
-                pc.match_substring_regex(lowered, _PLAIN_PIECE),
-                pc.match_substring_regex(trimmed, "[a-z]"),
-            ),
-            pc.and_not(
-                pc.less_equal(pc.binary_length(trimmed), LONGEST_TOKEN),
-                # The one beginning of a URL that has no sign but those above.
-                pc.match_substring(lowered, "www."),
-            ),
-        )
-        if lower("I", self._language) != "i":
-            is_plain = pc.and_not(is_plain, pc.match_substring(pieces, "I"))
-        words = trimmed.filter(is_plain).dictionary_encode()
-        numbers = np.array([self._id(word) for word in words.dictionary.to_pylist()], np.int32)
-        return is_plain.to_numpy(zero_copy_only=False), numbers[words.indices.to_numpy()]
-
-    def _look_at(self, piece: str) -> tuple[list[str], Counter[tuple[str, str]] | None]:
-        dropped: Counter[tuple[str, str]] = Counter()
-        return tokenize(piece, dropped, language=self._language), dropped or None
-
-    def _id(self, word: str) -> int:
-        return self._ids.setdefault(word, len(self._ids))
+    def _look_at(self, piece: str) -> tuple[list[str], Counter[tuple[str, str]]]:
+        core, dropped = piece.strip(_EDGES), Counter[tuple[str, str]]()
+        # Most pieces are one word of ASCII between signs: known without asking `tokenize`, but for
+        # the one beginning of a URL that has no sign but those.
+        is_plain = core.isascii() and core.isalpha() and len(core) <= LONGEST_TOKEN
+        if is_plain and core[-3:].lower() != "www":
+            found = [lower(core, self._language)], dropped
+        else:
+            found = tokenize(piece, dropped, language=self._language), dropped
+        self._known[piece] = found
+        return found

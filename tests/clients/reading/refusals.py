@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from fedhh.clients.clients import Clients
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.sources import read_file
-from fedhh.clients.reading.tokens import Tokenizer, TokenRows
+from fedhh.clients.reading.tokens import Tokenizer
 from fedhh.validation import InputError
 
 
@@ -21,9 +22,11 @@ def read_population(path: Path, *, unit: str = "user", **layout: Any) -> Clients
     return read_file(path, Layout(**layout), unit=unit)
 
 
-def tokenize_all(texts: Sequence[str]) -> TokenRows:
-    """Return the tokens of texts, as files of texts are read."""
-    return Tokenizer().rows(pa.array(texts, pa.string()))
+def tokenize_all(texts: Sequence[str]) -> tuple[list[list[str]], Counter[tuple[str, str]]]:
+    """Return the words of texts, as files of texts are read, and what is none."""
+    dropped = Counter[tuple[str, str]]()
+    words = Tokenizer().words(pa.array(texts, pa.string()), dropped)
+    return words.to_pylist(), dropped
 
 
 def refusal(read: Callable[[Path], object], path: Path) -> str:

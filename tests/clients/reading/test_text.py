@@ -4,11 +4,12 @@ import pickle
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fedhh.clients.reading import tokens as tokens_module
 from fedhh.clients.reading.sources import read_file, write_population
-from fedhh.clients.reading.tokens import EMOJI, tokenize
+from fedhh.clients.reading.tokens import EMOJI, Tokenizer, tokenize
 from fedhh.validation import InputError
 from tests.clients.reading.refusals import read_population, tokenize_all
 from tests.every import every
@@ -67,7 +68,7 @@ def test_each_picture_of_a_text_is_one_emoji(text, emoji):
     dropped: Counter[tuple[str, str]] = Counter()
     tokenize(text, dropped)
     assert {piece: n for (why, piece), n in dropped.items() if why == EMOJI} == Counter(emoji)
-    assert tokenize_all([text]).dropped == dropped
+    assert tokenize_all([text])[1] == dropped
 
 
 def test_texts_without_a_word_are_counted(tmp_path):
@@ -82,16 +83,13 @@ def test_texts_without_a_word_are_counted(tmp_path):
     assert pickle.loads(pickle.dumps(clients)).texts.number == 0
 
 
-def test_tokens_of_many_texts_keep_their_text_and_words_are_sorted():
-    rows = tokenize_all(["b a", "", "a c a"])
-    assert rows.words == ["a", "b", "c"]
-    assert rows.sizes.tolist() == [2, 0, 3]
-    assert [rows.words[i] for i in rows.word_ids] == ["b", "a", "a", "c", "a"]
+def test_tokens_of_many_texts_keep_their_text():
+    texts = pa.array(["dropped", "b a", "", "a c a"]).slice(1)
+    assert Tokenizer().words(texts, Counter()).to_pylist() == [["b", "a"], [], ["a", "c", "a"]]
 
 
 def test_no_texts_have_no_tokens():
-    rows = tokenize_all([])
-    assert (rows.words, len(rows.sizes), len(rows.word_ids)) == ([], 0, 0)
+    assert tokenize_all([]) == ([], {})
 
 
 @pytest.mark.parametrize("extension", ["parquet", "csv", "csv.gz", "jsonl"])
@@ -164,13 +162,7 @@ def test_texts_in_pieces_have_the_words_of_whole_texts(seed):
     dropped: Counter[tuple[str, str]] = Counter()
     for text in texts:
         whole.append(tokenize(text, dropped))
-    rows = tokenize_all(texts)
-    found: list[list[str]] = [[] for _ in texts]
-    owners = np.repeat(np.arange(len(texts)), rows.sizes)
-    for text, word in zip(owners.tolist(), rows.word_ids.tolist(), strict=True):
-        found[text].append(rows.words[word])
-    assert found == whole
-    assert rows.dropped == dropped
+    assert tokenize_all(texts) == (whole, dropped)
 
 
 def test_words_between_signs_are_what_tokenize_finds():
@@ -189,16 +181,12 @@ def test_words_between_signs_are_what_tokenize_finds():
     ]
     dropped: Counter[tuple[str, str]] = Counter()
     whole = [tokenize(piece, dropped) for piece in pieces]
-    rows = tokenize_all(pieces)
-    assert rows.sizes.tolist() == list(map(len, whole))
-    assert [rows.words[i] for i in rows.word_ids.tolist()] == list(itertools.chain(*whole))
-    assert rows.dropped == dropped
+    assert tokenize_all(pieces) == (whole, dropped)
 
 
 def test_pieces_are_looked_at_again_where_they_are_too_many_to_remember(monkeypatch):
     monkeypatch.setattr(tokens_module, "_MOST_KNOWN", 2)
-    monkeypatch.setattr(tokens_module, "_BYTES_AT_ONCE", 1)
-    rows = tokenize_all(["b a 7", "a c 7", "b b", "7"])
-    assert [rows.words[i] for i in rows.word_ids.tolist()] == ["b", "a", "a", "c", "b", "b"]
-    assert rows.sizes.tolist() == [2, 2, 2, 0]
-    assert rows.dropped == {("no letter", "7"): 3}
+    tokenizer, dropped = Tokenizer(), Counter()
+    for text, words in [("b a 7", ["b", "a"]), ("a c 7", ["a", "c"]), ("b 7 b", ["b", "b"])]:
+        assert tokenizer.words(pa.array([text]), dropped).to_pylist() == [words]
+    assert dropped == {("no letter", "7"): 3}
