@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import ORACLES, FrequencyOracle, OracleSpec, make_oracle
-from fedhh.oracles.marginals import HadamardMarginals
 from fedhh.validation import InputError
 from tests.every import every
 
@@ -34,12 +33,6 @@ def oracle(name: str, epsilon: float) -> FrequencyOracle:
 def test_an_epsilon_that_nothing_can_be_computed_with_is_refused(name, epsilon):
     with pytest.raises(InputError, match=r"^Expected [^\n]*epsilon"):
         oracle(name, epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [1e-300, 1e300])
-def test_marginals_refuse_it_too(epsilon):
-    with pytest.raises(InputError, match="epsilon"):
-        HadamardMarginals(epsilon=epsilon, num_attributes=3, order=2)
 
 
 @every("name", RANDOMIZERS)

@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from fedhh.oracles.marginals import HadamardMarginals
 from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
+from marginals import HadamardMarginals
 
 TINY = HadamardMarginals(epsilon=1.2, num_attributes=3, order=2)
 EVERY = np.array(list(itertools.product([False, True], repeat=3)))
@@ -82,6 +82,8 @@ def test_the_variance_is_the_stated_one_where_a_coefficient_is_zero():
         ({"num_attributes": 63}, "num_attributes <= 62"),
         ({"num_attributes": 60, "order": 30}, "coefficients"),
         ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": 1e-300}, "epsilon"),
+        ({"epsilon": 1e300}, "epsilon"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
