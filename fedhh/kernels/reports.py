@@ -147,18 +147,19 @@ def noisy_vectors(cells: Ints, num_cells: int, flip: np.uint64, state: UInts) ->
 
 
 @compiled
-def add_vectors(reports: Ints, table: _Table) -> None:
-    """Add each report's bits to its row of the table.
+def add_vectors(rows: Ints, vectors: Ints, table: _Table) -> None:
+    """Add the bits of ``(n, words) int64`` vectors to rows of a table.
 
     Args:
-        reports: ``(n, 1 + words) int64``: a row, and a vector's bits as in `noisy_vectors`.
+        rows: ``(n,) int64``: the row of each.
+        vectors: As `noisy_vectors` has them.
         table: ``(k, m)`` of signed integers, changed in place.
     """
-    for i in range(len(reports)):
-        line = table[reports[i, 0]]
-        for place in range(reports.shape[1] - 1):
+    for i in range(len(rows)):
+        line = table[rows[i]]
+        for place in range(vectors.shape[1]):
             # By itself, this loop becomes vector code.
-            _add_bits(np.uint64(reports[i, 1 + place]), line[place * WORD_BITS :])
+            _add_bits(np.uint64(vectors[i, place]), line[place * WORD_BITS :])
 
 
 @subroutine

@@ -11,9 +11,18 @@ import numpy as np
 from annotated_types import Ge
 
 from fedhh.arrays import Floats
+from fedhh.kernels.reports import WORD_BITS, add_vectors, noisy_vectors
 from fedhh.oracles.attack import bits_with, random_subsets, subsets_with
 from fedhh.oracles.base import PureOracle, Reports, Tally, Values, require_countable
-from fedhh.oracles.families import CellOracle, Moments, SampledAggregates, ScoredOracle, sum_of_bits
+from fedhh.oracles.families import (
+    CellOracle,
+    Moments,
+    SampledAggregates,
+    ScoredOracle,
+    Table,
+    sum_of_bits,
+)
+from fedhh.random import kernel_state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +97,7 @@ class UnaryEncoding(IndependentSupport):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricUnaryEncoding(UnaryEncoding, CellOracle):
+class SymmetricUnaryEncoding(UnaryEncoding):
     """Symmetric unary encoding: a vector of s bits, each flipped with the same probability.
 
     With h = e**(epsilon/2), the bit of the client's value is 1 with probability p = h / (h + 1),
@@ -112,13 +121,44 @@ class SymmetricUnaryEncoding(UnaryEncoding, CellOracle):
         return math.exp(-self.epsilon / 2) * self.p
 
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:
-        ones = reports.sum(axis=1, dtype=np.int64)
         own = reports[np.arange(len(reports)), value].astype(np.int64)
-        flips = ones - own + (1 - own)
+        flips = reports.sum(axis=1, dtype=np.int64) - 2 * own + 1
         # ln q = ln p - epsilon / 2.
-        return np.asarray(
-            self.domain_size * math.log(self.p) - flips * (self.epsilon / 2), dtype=np.float64
-        )
+        return np.asarray(self.domain_size * math.log(self.p) - flips * (self.epsilon / 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedUnaryEncoding(SymmetricUnaryEncoding, CellOracle):
+    """Symmetric unary encoding whose reports are ``(ceil(s / 64),) int64``.
+
+    Bit i, counted from the lowest of the first word, is value i's. 64 coins are drawn at once.
+    """
+
+    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
+        flip, state = np.uint64(round(self.q * 2.0**64)), kernel_state(rng)
+        return np.asarray(noisy_vectors(values, self.domain_size, flip, state).view(np.int64))
+
+    def log_prob(self, reports: Reports, value: int | Values) -> Floats:
+        octets = np.ascontiguousarray(reports).astype("<i8").view(np.uint8)
+        bits = np.unpackbits(octets, axis=1, bitorder="little", count=self.domain_size)
+        return super().log_prob(bits, value)
+
+    def report_space(self) -> Reports:
+        return self._packed(super().report_space())
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        return self._packed(super()._craft(values, sign, count, rng))
+
+    def _packed(self, bits: Reports) -> Reports:
+        padding = (0, 0), (0, -self.domain_size % WORD_BITS)
+        octets = np.packbits(np.pad(bits, padding), axis=1, bitorder="little")
+        return octets.view("<i8").astype(np.int64)
+
+    def add_rows(self, rows: Values, reports: Reports, table: Table) -> None:
+        add_vectors(rows, reports, table)
+
+    def _add_reports(self, reports: Reports, out: Tally) -> None:
+        self.add_rows(np.zeros(len(reports), dtype=np.int64), reports, out[None])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from fedhh.arrays import Floats
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values
 from fedhh.validation import InputError
+
+Table = npt.NDArray[np.signedinteger[Any]]
 
 
 class Moments(NamedTuple):
@@ -133,7 +135,14 @@ class SampledAggregates(FrequencyOracle):
 
 @dataclass(frozen=True, kw_only=True)
 class CellOracle(PureOracle):
-    """A pure oracle that also randomizes the cells of a hash: see `fedhh.oracles.hashed`."""
+    """A pure oracle that also randomizes the cells of a hash: see `fedhh.oracles.hashed`.
+
+    Reports are then ``(n, w) int64``, one number or more each.
+    """
+
+    @abstractmethod
+    def add_rows(self, rows: Values, reports: Reports, table: Table) -> None:
+        """Add each report to its row of ``(k, aggregate_size)`` sums, which may be narrow."""
 
     @abstractmethod
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:

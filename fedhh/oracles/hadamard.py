@@ -15,8 +15,8 @@ from annotated_types import Ge
 from fedhh.arrays import Floats, Ints
 from fedhh.kernels.sketches import hadamard_rows
 from fedhh.oracles.base import Reports, Tally, Values
-from fedhh.oracles.families import CellOracle
-from fedhh.oracles.hashed import SketchOracle, Table
+from fedhh.oracles.families import CellOracle, Table
+from fedhh.oracles.hashed import SketchOracle
 from fedhh.validation import InputError
 
 
@@ -77,9 +77,13 @@ class HadamardSign(CellOracle):
         space = itertools.product(range(self.num_coefficients), (-1, 1))
         return np.array(list(space), dtype=np.int64)
 
+    def add_rows(self, rows: Values, reports: Reports, table: Table) -> None:
+        places = rows * table.shape[1] + reports[:, 0]
+        np.add.at(table.reshape(-1), places, reports[:, 1].astype(table.dtype))
+        table[:, -1] += np.bincount(rows, minlength=len(table)).astype(table.dtype)
+
     def _add_reports(self, reports: Reports, out: Tally) -> None:
-        np.add.at(out, reports[:, 0], reports[:, 1])
-        out[-1] += len(reports)
+        self.add_rows(np.zeros(len(reports), dtype=np.int64), reports, out[None])
 
     def _support(self, aggregates: Tally, candidates: Values | None) -> Tally:
         numbers = aggregates[:, -1:]
@@ -148,18 +152,6 @@ class HadamardSketch(SketchOracle):
                 f"Expected num_cells to be a power of two for a sketch of Hadamard entries, got "
                 f"num_cells={self.num_cells}; use {2 ** self.num_cells.bit_length()}."
             )
-
-    def _encode(self, sent: Reports) -> Reports:
-        return sent
-
-    def _decode(self, sent: Reports) -> Reports:
-        return sent
-
-    def add_to_table(self, reports: Reports, table: Table) -> None:
-        rows, coefficients, signs = reports.T
-        cells = table.reshape(-1)
-        np.add.at(cells, rows * table.shape[1] + coefficients, signs.astype(table.dtype))
-        table[:, -1] += np.bincount(rows, minlength=len(table)).astype(table.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,11 @@ from fedhh.arrays import Floats
 from fedhh.hashing import NUM_KEYS, HashFamily
 from fedhh.kernels.sketches import sum_cells
 from fedhh.oracles.base import PureOracle, Reports, Tally, Values, best_of
-from fedhh.oracles.families import CellOracle
+from fedhh.oracles.families import CellOracle, Table
 from fedhh.settings import Seed
 from fedhh.validation import InputError
 
 Sketch = npt.NDArray[np.int64]
-Table = npt.NDArray[np.signedinteger[Any]]
 
 _LARGEST_ENUMERATION = 2**28
 _LARGEST_SKETCH = 2**30
@@ -46,7 +45,6 @@ class Hashed(PureOracle):
     """
 
     has_public_coins: ClassVar[bool] = True
-    function_width: ClassVar[int] = 1
 
     @property
     @abstractmethod
@@ -59,9 +57,9 @@ class Hashed(PureOracle):
         """The functions at hand, ``(t, f) int64``: those of `report_space`."""
 
     @property
-    @abstractmethod
     def num_functions(self) -> int:
-        """t, how many these are."""
+        """t, how many these are; 1 unless overridden."""
+        return 1
 
     @property
     @abstractmethod
@@ -95,29 +93,15 @@ class Hashed(PureOracle):
         functions = self._draw_functions(len(values), rng)
         return functions, self._cells(functions, values)
 
-    def _encode(self, sent: Reports) -> Reports:
-        """Return ``(n, w) int64``: reports of `inner` as they stand behind their function."""
-        return sent[:, None]
-
-    def _decode(self, sent: Reports) -> Reports:
-        """Return what `_encode` was given."""
-        return sent[:, 0]
-
-    def _split(self, reports: Reports) -> tuple[Values, Reports]:
-        """Return the functions and what was said of their cells."""
-        names, sent = np.split(reports, [self.function_width], axis=1)
-        return np.ascontiguousarray(names, dtype=np.int64), self._decode(sent)
-
     def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
         functions, cells = self._draw_cells(values, rng)
-        sent = self._encode(self.inner.privatize(cells, rng=rng))
-        return np.concatenate([functions, sent], axis=1, dtype=np.int64)
+        return np.column_stack([functions, self.inner.privatize(cells, rng=rng)])
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         return self.log_probs(reports, np.array([value]))[:, 0]
 
     def log_probs(self, reports: Reports, values: Values) -> Floats:
-        functions, sent = self._split(reports)
+        functions, sent = np.split(reports.astype(np.int64), [self.functions.shape[1]], axis=1)
         logs = np.empty((len(reports), len(values)))
         for place, value in enumerate(values.tolist()):
             cells = self._cells(functions, np.full(len(reports), value))
@@ -126,10 +110,9 @@ class Hashed(PureOracle):
 
     def report_space(self) -> Reports:
         self._check_report_space(math.log2(self.num_functions) + self.inner.report_bits, width=2)
-        sent = self._encode(self.inner.report_space())
+        sent = self.inner.report_space()
         functions = np.repeat(self.functions, len(sent), axis=0)
-        tiled = np.tile(sent, (self.num_functions, 1))
-        return np.concatenate([functions, tiled], axis=1, dtype=np.int64)
+        return np.column_stack([functions, np.concatenate([sent] * self.num_functions)])
 
     @property
     def report_bits(self) -> float:
@@ -174,7 +157,7 @@ class SketchOracle(Hashed):
             num_hashes=self.num_hashes, num_cells=self.row_size, seed=self.hash_seed
         )
 
-    @property
+    @cached_property
     def functions(self) -> Values:
         return np.arange(self.num_hashes)[:, None]
 
@@ -196,18 +179,18 @@ class SketchOracle(Hashed):
     def aggregate_size(self) -> int:
         return self.num_hashes * self.inner.aggregate_size
 
-    @abstractmethod
     def add_to_table(self, reports: Reports, table: Table) -> None:
         """Add reports to ``(k, a)`` rows, whose numbers may be narrower than a sketch's.
 
         Args:
             reports: What `privatize` returned.
-            table: Changed in place; wide enough for the reports of any row.
+            table: Changed in place, contiguous; wide enough for the reports of any row.
         """
+        rows, sent = np.split(reports.astype(np.int64), [1], axis=1)
+        self.inner.add_rows(rows.ravel(), np.ascontiguousarray(sent), table)
 
     def _add_reports(self, reports: Reports, out: Sketch) -> None:
-        table = out.reshape(self.num_hashes, -1)
-        self.add_to_table(np.ascontiguousarray(reports, dtype=np.int64), table)
+        self.add_to_table(reports, out.reshape(self.num_hashes, -1))
 
     def cells(self, sketch: Sketch) -> Tally:
         """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value))."""
@@ -274,8 +257,7 @@ class SketchOracle(Hashed):
         scores = self.inner.scores(loads.reshape(self.num_hashes, -1))
         best = best_of(sign * scores.ravel(), count, rng=rng)
         chosen, symbols = np.divmod(best, scores.shape[1])
-        sent = self._encode(self.inner.report_space()[symbols])
-        return np.concatenate([chosen[:, None], sent], axis=1, dtype=np.int64)
+        return np.column_stack([chosen, self.inner.report_space()[symbols]])
 
 
 def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:

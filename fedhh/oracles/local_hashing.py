@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,8 +62,6 @@ class LocalHashing(Hashed):
         Thorup (2015), "High speed hashing for integers and strings", arXiv:1504.06804.
     """
 
-    function_width: ClassVar[int] = 3
-
     @property
     @abstractmethod
     def num_cells(self) -> int:
@@ -78,10 +75,6 @@ class LocalHashing(Hashed):
     def functions(self) -> Values:
         """One function, whose multiplier spreads small values over all cells."""
         return np.array([[GOLDEN, 0, 0]], dtype=np.uint64).view(np.int64)
-
-    @property
-    def num_functions(self) -> int:
-        return 1
 
     @property
     def function_bits(self) -> float:

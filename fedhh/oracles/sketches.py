@@ -10,14 +10,13 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from fedhh.kernels.reports import add_vectors, noisy_vectors
+from fedhh.kernels.reports import WORD_BITS
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import Reports, Values
-from fedhh.oracles.bits import SymmetricUnaryEncoding
+from fedhh.oracles.bits import PackedUnaryEncoding
 from fedhh.oracles.families import SampledAggregates
-from fedhh.oracles.hashed import Sketch, SketchOracle, Table
+from fedhh.oracles.hashed import Sketch, SketchOracle
 from fedhh.oracles.values import GeneralizedRandomizedResponse
-from fedhh.random import kernel_state
 from fedhh.validation import SMALLEST_EPSILON
 
 _LARGEST_EPSILON = 20.0
@@ -30,12 +29,7 @@ class CellCounts(SampledAggregates, SketchOracle):
 
     @property
     def report_draws(self) -> int:
-        return 1
-
-    def add_to_table(self, reports: Reports, table: Table) -> None:
-        np.add.at(
-            table.reshape(-1), reports[:, 0] * self.row_size + reports[:, 1], table.dtype.type(1)
-        )
+        return self.inner.report_draws
 
     def noise_free_counts(
         self, values: Values, *, rng: np.random.Generator, out: Sketch | None = None
@@ -80,42 +74,18 @@ class CountMeanSketch(CellCounts):
     num_cells: Annotated[int, Ge(2)] = 1024
 
     @cached_property
-    def inner(self) -> SymmetricUnaryEncoding:
-        return SymmetricUnaryEncoding(epsilon=self.epsilon, domain_size=self.num_cells)
-
-    @property
-    def report_draws(self) -> int:
-        return self.num_cells
-
-    def _encode(self, sent: Reports) -> Reports:
-        words = -(-self.num_cells // 64)
-        padded = np.zeros((len(sent), words * 64), dtype=np.uint8)
-        padded[:, : self.num_cells] = sent
-        return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64)
-
-    def _decode(self, sent: Reports) -> Reports:
-        packed = np.ascontiguousarray(sent).astype("<i8").view(np.uint8)
-        return np.unpackbits(packed, axis=1, bitorder="little", count=self.num_cells)
-
-    def privatize(self, values: Values, *, rng: np.random.Generator) -> Reports:
-        # 64 coins at once.
-        rows, cells = self._draw_cells(values, rng)
-        flip = np.uint64(round(self.inner.q * 2.0**64))
-        bits = noisy_vectors(cells, self.num_cells, flip, kernel_state(rng))
-        return np.concatenate([rows, bits.view(np.int64)], axis=1)
-
-    def add_to_table(self, reports: Reports, table: Table) -> None:
-        add_vectors(reports, table)
+    def inner(self) -> PackedUnaryEncoding:
+        return PackedUnaryEncoding(epsilon=self.epsilon, domain_size=self.num_cells)
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         # Every row has room for all of the values.
-        rows = np.sort(rng.integers(self.num_hashes, size=count))
-        vectors = np.empty((count, self.num_cells), dtype=np.uint8)
-        for row in np.unique(rows):
-            own = rows == row
+        rows, numbers = np.unique(rng.integers(self.num_hashes, size=count), return_counts=True)
+        parts = [np.empty((0, 1 + -(-self.num_cells // WORD_BITS)), dtype=np.int64)]
+        for row, number in zip(rows, numbers, strict=True):
             cells = self.hashes.cells(np.full(len(values), row), values)
-            vectors[own] = self.inner.craft(cells, sign=sign, count=int(own.sum()), rng=rng)
-        return np.concatenate([rows[:, None], self._encode(vectors)], axis=1)
+            sent = self.inner.craft(cells, sign=sign, count=number, rng=rng)
+            parts.append(np.column_stack([np.full(number, row), sent]))
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from fedhh.kernels.prng import lane_states
 from fedhh.kernels.votes import add_subset_votes
 from fedhh.oracles.attack import other_values
 from fedhh.oracles.base import Reports, Tally, Values
-from fedhh.oracles.families import CellOracle, CountedOutputs, SampledAggregates
+from fedhh.oracles.families import CellOracle, CountedOutputs, SampledAggregates, Table
 from fedhh.oracles.subset_selection import coin_threshold, sample_subset_tally
 from fedhh.validation import InputError
 
@@ -80,7 +80,10 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracl
 
     def log_prob(self, reports: Reports, value: int | Values) -> Floats:
         log_p = math.log(self.p)
-        return np.where(reports == value, log_p, log_p - self.epsilon)
+        return np.where(np.ravel(reports) == value, log_p, log_p - self.epsilon)
+
+    def add_rows(self, rows: Values, reports: Reports, table: Table) -> None:
+        np.add.at(table.reshape(-1), rows * table.shape[1] + reports.ravel(), table.dtype.type(1))
 
     def _add_values(self, values: Values, out: Tally, *, rng: np.random.Generator) -> None:
         # No report is stored; O(n + s).

@@ -16,8 +16,8 @@ from fedhh.oracles import (
     GeneralizedRandomizedResponse,
     HadamardCountMeanSketch,
     Hashtogram,
-    SymmetricUnaryEncoding,
 )
+from fedhh.oracles.bits import PackedUnaryEncoding
 from fedhh.oracles.hadamard import HadamardSign
 from fedhh.oracles.hashed import SketchOracle, sample_sketch
 from fedhh.testing import ALPHA, distribution_p_value
@@ -50,7 +50,7 @@ def cell(oracle: SketchOracle, row: int, value: int) -> int:
 
 CELLS = [
     GeneralizedRandomizedResponse(epsilon=1.0, domain_size=4),
-    SymmetricUnaryEncoding(epsilon=1.0, domain_size=4),
+    PackedUnaryEncoding(epsilon=1.0, domain_size=4),
     HadamardSign(epsilon=1.0, domain_size=4),
     HadamardSign(epsilon=1.0, domain_size=4, signed=True),
 ]
@@ -69,7 +69,7 @@ def test_what_randomizes_cells_says_the_same_of_all_cells_and_of_one_beside_each
     # A report supports the cells that make it likelier, and no other.
     ahead = np.isclose(logs, logs.max(axis=1, keepdims=True))
     assert ((supports == 1) == ahead)[np.ptp(logs, axis=1) > 0].all()
-    if isinstance(inner, SymmetricUnaryEncoding):
+    if isinstance(inner, PackedUnaryEncoding):
         return
     # Scores are the transpose of the support, up to what is the same for all reports.
     loads = np.array([[3, 0, 1, 2], [0, 5, 0, 1]])
