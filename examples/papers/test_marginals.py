@@ -3,10 +3,10 @@ import math
 
 import numpy as np
 import pytest
+from marginals import HadamardMarginals
 
 from fedhh.testing.statistics import follows_distribution, rows
 from fedhh.validation import InputError
-from marginals import HadamardMarginals
 
 TINY = HadamardMarginals(epsilon=1.2, num_attributes=3, order=2)
 EVERY = np.array(list(itertools.product([False, True], repeat=3)))
