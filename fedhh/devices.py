@@ -164,7 +164,7 @@ class Devices(Settings):
             bound = f"least_clients <= {math.floor(expected * (1 + 1e-12)):,}"
             got = f"least_clients={self.least_clients or FEWEST_ANSWERS:,}"
         at = "the last check-in" if by == self.end_hours else "the deadline"
-        most = self._answering(math.inf, 1.0)
+        most = self.eligible * (1 - self.dropout)
         needed = self.hours_of(fewest / cohort / max(most, 1e-300))
         later = "" if waits or math.isinf(needed) else f"; or deadline_hours >= {needed:.4g}"
         raise InputError(
@@ -189,10 +189,9 @@ class Devices(Settings):
         times, shares = np.array(points, dtype=np.float64).T
         return times, shares
 
-    def _answering(self, hours: float, checked_in: float | None = None) -> float:
+    def _answering(self, hours: float) -> float:
         """Return the expected share of a cohort whose answers are there by some hour."""
-        share = self.share_by(hours) if checked_in is None else checked_in
-        return self.eligible * share * (1 - self.dropout)
+        return self.eligible * self.share_by(hours) * (1 - self.dropout)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import cast, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,17 +39,12 @@ class StoredWords(Sequence[str]):
     def __len__(self) -> int:
         return len(self._texts if self._places is None else self._places)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            if self._places is None:
-                return cast("list[str]", self._texts[place].to_pylist())
-            return cast("list[str]", self._texts.take(pa.array(self._places[place])).to_pylist())
-        where = place if self._places is None else int(self._places[place])
-        return cast("str", self._texts[where].as_py())
+    def __getitem__(self, place: Any) -> Any:
+        where = place if self._places is None else self._places[place]
+        if not isinstance(place, slice):
+            return self._texts[int(where)].as_py()
+        some = self._texts[where] if self._places is None else self._texts.take(pa.array(where))
+        return some.to_pylist()
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _AT_ONCE):
