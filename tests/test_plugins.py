@@ -9,6 +9,8 @@ import pytest
 from fedhh import plugins
 from fedhh.experiments.attack.attack import attack
 from fedhh.experiments.config.load import load_config
+from fedhh.experiments.config.population import build_population
+from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.planner.planner import plan
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
@@ -151,9 +153,10 @@ def test_whatever_a_configuration_names_is_asked_about(tmp_path, monkeypatch):
     config = tmp_path / "run.toml"
     config.write_text('protocol.oracle = "plugin_asked:Mine"')
     with pytest.raises(InputError, match=r"'plugin_asked' would be imported"):
-        load_config(file=config)
+        settle(load_config(file=config), 1_000)
+    sourced = load_config(settings=["population.source=plugin_clients:Mine"])
     with pytest.raises(InputError, match=r"'plugin_clients' would be imported"):
-        load_config(settings=["population.source=plugin_clients:Mine"])
+        build_population(sourced.population, seed=0)
     days = ["pipeline.use_cases.emoji.oracle=plugin_asked:Mine"]
     with pytest.raises(InputError, match=r"'plugin_asked' would be imported"):
         load_pipeline("pipeline-small", settings=days)

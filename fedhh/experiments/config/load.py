@@ -27,7 +27,6 @@ from fedhh.experiments.config.section import (
     table_in,
 )
 from fedhh.experiments.config.toml_file import DEEPEST, TOO_DEEP, literal, parse_toml, read_toml
-from fedhh.oracles import oracle_class
 from fedhh.system.object_storage import as_address
 from fedhh.validation import InputError, did_you_mean, shown
 
@@ -115,30 +114,7 @@ def parse_config(table: dict[str, Any], origin: str) -> Config:
         population = read_candidates(settle_public(config.population))
     except InputError as error:
         raise InputError(f"{origin}: {error}") from None
-    _import_named(config, origin)
     return config.model_copy(update={"population": population})
-
-
-def _import_named(config: Config, origin: str) -> None:
-    """Import the classes that a configuration names besides its protocols, while it is read.
-
-    Later, nobody knows which folder is next to it, nor that a name is a configuration's.
-    """
-    sections = (config.protocol, *(config.baseline or ()))
-    values = [value for section in sections for key, value in section if "oracle" in key]
-    try:
-        for name in values:
-            if isinstance(name, str) and ":" in name:
-                oracle_class(name)
-        # What finds files of clients takes a while to load.
-        if ":" in config.population.source:
-            from fedhh.experiments.config.population import population_class
-
-            population_class(config.population.source)
-    except plugins.DisabledError:
-        return
-    except InputError as error:
-        raise InputError(f"{origin}: {error}") from None
 
 
 def _parse_baseline(table: Any, key: str, origin: str, protocol: dict[str, Any]) -> ProtocolSection:
