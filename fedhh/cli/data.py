@@ -128,9 +128,9 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         list[Path],
         typer.Argument(
             metavar="[IN...] OUT",
-            help="A file with columns user and text, and where counted words go: user, word, "
-            "count. Or files and directories of any size, of "
-            "texts or counted words; and a directory to map, a name without extension.",
+            help="A file of texts or counted words, and one that is not there yet: user, word, "
+            "count. Or files and directories of any size, and a directory to map, a name without "
+            "extension.",
         ),
     ],
     salt: Annotated[
@@ -162,6 +162,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.clients.reading.preparing import prepare_files
     from fedhh.clients.reading.sources import read_file, write_population
     from fedhh.clients.reading.tables import kind_of
+    from fedhh.system.files import require_absent
 
     *sources, out = files
     is_directory = len(files) > 1 and _is_directory(out)
@@ -182,7 +183,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         clients, words, tokens = manifest.clients, manifest.words, manifest.contributions
         rows, lost = f", {manifest.rows:,} rows", []
     else:
-        given = {"--memory": memory is not None, "--fold-case": fold_case, "--salt": salt}
+        given = {"--memory": memory is not None, "--salt": salt}
         for option in (option for option, is_given in given.items() if is_given):
             raise InputError(
                 f"Expected {option} with a directory as OUT, got {out}; remove the option, or the "
@@ -190,7 +191,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
             )
         spelling_of_words = _spelling(changes(language=language, alphabet=alphabet), depth)
         kind_of(out)
-        population = read_file(sources[0], layout, texts_only=True)
+        require_absent(out)
+        population = read_file(sources[0], layout)
         texts = population.texts
         write_population(population, out)
         typed = population.word_counts().typed

@@ -174,6 +174,15 @@ def is_there(path: Path) -> bool:
     return os.path.exists(path)
 
 
+def require_absent(path: Path, kind: str = "file") -> None:
+    """Raise InputError unless nothing stands at a path, and something could."""
+    if is_there(path):
+        raise InputError(f"Expected a path where nothing stands, got {path}; name another one.")
+    # Of a name that is too long, pathlib raises.
+    if not os.path.isdir(path.parent):
+        raise unwritable(path, os.strerror(errno.ENOENT), kind)
+
+
 def unwritable(path: Path, reason: str, kind: str = "file") -> InputError:
     """Return the one line for a file or a directory that cannot be written."""
     return InputError(f"Expected a {kind} that can be written, got {path}: {reason}.")

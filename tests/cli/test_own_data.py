@@ -244,3 +244,18 @@ def test_preparation_prints_its_whole_warning(command, tmp_path):
     assert "set population.alphabet (docs/populations.md) and protocol.depth." in said
     assert "1 of 2 texts hold no word" in said
     assert "dropped 2 (14.3%, emoji or symbol, such as '\U0001f602')" in said
+
+
+def test_preparation_writes_counted_words_into_a_file_and_over_none(command, tmp_path):
+    (tmp_path / "p.csv").write_text("user,word,count\na,LOL,2\na,lol,1\n")
+    prepare = ("data", "prepare", "p.csv", "out.csv", "--fold-case")
+    assert command(*prepare, cwd=tmp_path).returncode == 0
+    written = (tmp_path / "out.csv").read_text()
+    assert written == "user,word,count\n0,lol,3\n"
+    # Nothing is read before: what is no file is not looked for.
+    (tmp_path / "p.csv").unlink()
+    refused = whole(command(*prepare, cwd=tmp_path).stderr)
+    assert "Expected a path where nothing stands, got out.csv; name another one." in refused
+    assert (tmp_path / "out.csv").read_text() == written
+    missing = command("data", "prepare", "p.csv", "no/out.csv", cwd=tmp_path)
+    assert "a file that can be written, got no/out.csv: No such file" in whole(missing.stderr)

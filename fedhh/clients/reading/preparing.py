@@ -26,7 +26,7 @@ from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.sources import STANDARD_INPUT, file_here
 from fedhh.clients.reading.tables import has_known_extension, kind_of
 from fedhh.clients.synthetic import CLIENTS_AT_ONCE, PopulationModel, RankDrawer
-from fedhh.system.files import is_there, unwritable, whole_directory
+from fedhh.system.files import require_absent, unwritable, whole_directory
 from fedhh.system.object_storage import as_address, place_of, remote_files
 from fedhh.validation import InputError, reason_of, require_at_least
 from fedhh.words.languages import ENGLISH
@@ -159,11 +159,7 @@ def prepare_rows(
     Raises:
         InputError: There is no row, counts of a word sum to 2^31 or more, or it cannot be written.
     """
-    if is_there(out):
-        raise InputError(f"Expected a path where nothing stands, got {out}; name another one.")
-    # Of a name that is too long, pathlib raises.
-    if not os.path.isdir(out.parent):
-        raise unwritable(out, "No such file or directory", "directory")
+    require_absent(out, "directory")
     key = salt or secrets.token_hex(16)
     try:
         with whole_directory(out) as place:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedhh.clients.clients import Clients
-from fedhh.clients.reading.columns import Layout, find_columns
+from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.tables import CSV, JSON, PARQUET, kind_of, literal
 from fedhh.system.files import unwritable, whole_file
@@ -38,13 +38,7 @@ _LOOKED_AT = 2**12
 """Bytes of standard input by which it is a table of some kind."""
 
 
-def read_file(
-    source: str | Path,
-    layout: Layout | None = None,
-    *,
-    unit: str = "user",
-    texts_only: bool = False,
-) -> Clients:
+def read_file(source: str | Path, layout: Layout | None = None, *, unit: str = "user") -> Clients:
     """Return the clients in a file.
 
     Columns: ``user`` (or ``user_id``), ``word`` and ``count``, or ``user`` and ``text``. Without a
@@ -58,7 +52,6 @@ def read_file(
         source: A file whose extension tells its format, or `STANDARD_INPUT`.
         layout: How the file is laid out, where that differs from the usual.
         unit: What one user of the file is: a user, a nick, a post.
-        texts_only: Whether counted words are refused.
 
     Raises:
         InputError: The file is missing, unreadable, malformed or empty, lacks a column, or has a
@@ -66,10 +59,7 @@ def read_file(
     """
     layout = layout or Layout()
     with file_here(source) as path, closing(Rows(layout)) as rows:
-        names = find_columns(path, layout)
-        if texts_only and "text" not in names:
-            raise InputError(f"Expected a column 'text', got counted words already in {path}.")
-        rows.add_file(path, names)
+        rows.add_file(path)
         return rows.clients(name_of(source), unit)
 
 

@@ -117,7 +117,7 @@ def test_texts_are_tokenized_as_they_are_read(tmp_path):
     (folder / "2.jsonl").write_text("\n".join(lines[2:]))
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
-    read = read_file(tmp_path / "all.jsonl", texts_only=True)
+    read = read_file(tmp_path / "all.jsonl")
     same(open_prepared(tmp_path / "out"), read)
     assert prepared.texts.dropped == read.texts.dropped
     assert (prepared.texts.number, prepared.texts.empty) == (4, read.texts.empty)

@@ -10,7 +10,6 @@ import pytest
 from fedhh.clients.reading import tokens as tokens_module
 from fedhh.clients.reading.sources import read_file, write_population
 from fedhh.clients.reading.tokens import EMOJI, Tokenizer, tokenize
-from fedhh.validation import InputError
 from tests.clients.reading.refusals import read_population, tokenize_all
 from tests.every import every
 
@@ -98,7 +97,7 @@ def test_prepared_text_is_a_population_without_names(tmp_path, extension):
     source = tmp_path / "texts.jsonl"
     source.write_text("".join(json.dumps({"user": u, "text": t}) + "\n" for u, t in texts))
     out = tmp_path / f"words.{extension}"
-    write_population(read_file(source, texts_only=True), out)
+    write_population(read_file(source), out)
     population = read_population(out)
     assert population.num_clients == 2
     assert list(population.lexicon.words) == ["lol", "so"]
@@ -106,12 +105,6 @@ def test_prepared_text_is_a_population_without_names(tmp_path, extension):
     assert population.items.counts.tolist() == [2, 1]
     if extension == "csv":
         assert out.read_text() == "user,word,count\n0,lol,2\n0,so,1\n1,,0\n"
-
-
-def test_a_file_of_counted_words_needs_no_preparation(tmp_path):
-    (tmp_path / "in.csv").write_text("user,word\n1,a\n")
-    with pytest.raises(InputError, match="Expected a column 'text', got counted words already in"):
-        read_file(tmp_path / "in.csv", texts_only=True)
 
 
 def test_what_is_dropped_is_counted_and_addresses_are_not_kept(tmp_path):
