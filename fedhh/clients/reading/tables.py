@@ -13,7 +13,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -205,10 +205,10 @@ def _json_rows(names: Mapping[str, str], lines: str) -> str:
     columns, wrong = [], [f"WHEN {no_object} THEN {literal(_NO_RECORD)} {value}"]
     for number, (role, name) in enumerate(names.items(), start=1):
         columns.append(f"cells[{number}] ->> '$' AS {identifier(role)}")
-        wanted, accepted = _JSON_TYPES[role]
+        wanted, _, accepted = _ACCEPTED[role]
         cell, text = f"cells[{number}]", literal(f"Expected {wanted} in {shown(name)}, got ")
         wrong.append(
-            f"WHEN json_type({cell}) NOT IN ({accepted}, 'NULL') "
+            f"WHEN json_type({cell}) NOT IN {(*accepted, 'NULL')} "
             f"THEN {text} || chr(0) || left({cell}::VARCHAR, {_LONGEST_LIST})"
         )
     return (
@@ -216,17 +216,6 @@ def _json_rows(names: Mapping[str, str], lines: str) -> str:
         f"line, json_extract(record, [{', '.join(keys)}]) AS cells FROM (SELECT try(line::JSON) AS "
         f"record, line FROM {lines}) WHERE trim(line) <> '')"
     )
-
-
-_TEXT, _INTEGER = "'VARCHAR'", "'BIGINT', 'UBIGINT'"
-_JSON_TYPES = {
-    "user": ("text or an integer", f"{_TEXT}, {_INTEGER}"),
-    "word": ("text", _TEXT),
-    "text": ("text", _TEXT),
-    "count": ("a number", f"{_INTEGER}, 'DOUBLE'"),
-    "day": ("a day", f"{_TEXT}, {_INTEGER}"),
-}
-"""How a message names what a key of JSON may hold, and DuckDB its types."""
 
 
 def literal(text: str) -> str:
@@ -331,14 +320,25 @@ def _is_text(column_type: Any) -> bool:
     return str(column_type) in ("string", "large_string", "string_view")
 
 
-_ACCEPTED = {
-    "user": ((_is_text, pa.types.is_integer), "users as text or integers"),
-    "word": ((_is_text,), "words as text"),
-    "text": ((_is_text,), "texts as text"),
-    "count": ((_is_text, pa.types.is_integer, pa.types.is_floating), "counts as whole numbers"),
-    "day": ((_is_text, pa.types.is_integer, pa.types.is_date), "days as integers or dates"),
-}
-"""What a column of Parquet may hold, plain or as a dictionary, and how a message says it."""
+_WHOLE = ("BIGINT", "UBIGINT")
+_ACCEPTED: dict[str, tuple[str, Sequence[Callable[[Any], bool]], Sequence[str]]] = {
+    "user": (
+        "users as text or integers", (_is_text, pa.types.is_integer), ("VARCHAR", *_WHOLE)
+    ),
+    "word": ("words as text", (_is_text,), ("VARCHAR",)),
+    "text": ("texts as text", (_is_text,), ("VARCHAR",)),
+    "count": (
+        "counts as whole numbers",
+        (_is_text, pa.types.is_integer, pa.types.is_floating),
+        ("DOUBLE", *_WHOLE),
+    ),
+    "day": (
+        "days as integers or dates",
+        (_is_text, pa.types.is_integer, pa.types.is_date),
+        ("VARCHAR", *_WHOLE),
+    ),
+}  # fmt: skip
+"""What a message says, what a column of Parquet may hold, plain or as a dictionary, and of JSON."""
 
 
 def require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> None:
@@ -346,7 +346,7 @@ def require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> No
     for role, name in names.items():
         found = schema.field(name).type
         value_type = found.value_type if pa.types.is_dictionary(found) else found
-        accepted, words = _ACCEPTED[role]
+        words, accepted, _ = _ACCEPTED[role]
         if not any(is_type(value_type) for is_type in accepted):
             text = str(found)
             raise InputError(

@@ -20,6 +20,9 @@ from fedhh.words.languages import ENGLISH
 _LOOKED_AT = 1_000_000
 """Clients of a prepared population that are described."""
 
+_MADE_BY = {"LazyFrame": "collect", "DuckDBPyRelation": "to_arrow_table"}
+"""What makes a table of what is none yet."""
+
 if TYPE_CHECKING:
     from fedhh.clients.clients import Clients
     from fedhh.clients.reading.columns import Layout
@@ -185,10 +188,14 @@ def population_from(
     from fedhh.clients.reading.rows import Rows
 
     is_pandas = hasattr(frame, "iloc") and hasattr(frame, "columns")
-    if not is_pandas and not (hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "select")):
+    is_frame = is_pandas or (hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "select"))
+    kind = type(frame)
+    # DuckDB's relations select by other rules.
+    if not is_frame or isinstance(frame, type) or kind.__name__ == "DuckDBPyRelation":
+        cure = f"; use its {_MADE_BY[kind.__name__]}()" if kind.__name__ in _MADE_BY else ""
         raise InputError(
             "Expected a DataFrame of pandas or polars, or a table of Arrow, got a "
-            f"{type(frame).__name__}."
+            f"{kind.__name__}{cure}."
         )
     # Arrow's tables have their columns themselves where others have their names.
     labels = [str(column) for column in getattr(frame, "column_names", frame.columns)]

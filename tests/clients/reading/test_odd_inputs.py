@@ -6,6 +6,7 @@ import datetime
 import gzip
 import uuid
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,12 +60,16 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         ),
         ("jsonl", LINE + b'{"user":1,\n', NO_OBJECT + ".* in row 2 of"),
         ("jsonl", LINE + b"[1]\n", NO_OBJECT + r"\[1\] in row 2"),
-        ("jsonl", LINE + b'{"user":1,"word":7}\n', "text in 'word', got 7 in row 2"),
-        ("jsonl", b'{"user":1,"word":true}\n', "Expected text in 'word', got true in row 1 of"),
+        ("jsonl", LINE + b'{"user":1,"word":7}\n', "words as text in 'word', got 7 in row 2"),
+        (
+            "jsonl",
+            b'{"user":1,"word":true}\n',
+            "Expected words as text in 'word', got true in row 1 of",
+        ),
         (
             "jsonl",
             LINE + b'{"user":[],"word":"a"}\n',
-            r"or an integer in 'user', got \[\] in row 2",
+            r"or integers in 'user', got \[\] in row 2",
         ),
         ("csv", PAIRS + b'1,"a\n2"\n', "Expected a word without a line break .*in row 1 of"),
         ("csv", PAIRS + b"1,a\n" * 40_000 + b'2,"b\n', "that opens on line 40002 and has no end"),
@@ -79,7 +84,7 @@ PAIRS, COUNTED, LINE = b"user,word\n", b"user,word,count\n", b'{"user":1,"word":
         (
             "jsonl",
             b'{"user":1,"word":"a","count":"3"}\n',
-            "Expected a number in 'count', got \"3\" in row 1 of",
+            "Expected counts as whole numbers in 'count', got \"3\" in row 1 of",
         ),
         ("jsonl", b'{"user":1,"word":"a","count":1.5}\n', "got count=1.5 in row 1 of"),
         ("jsonl", b'{"user":1,"word":"a","count":-1}\n', "got count=-1 in row 1 of"),
@@ -142,16 +147,19 @@ def test_a_bad_parquet_file_is_refused_in_one_line(tmp_path, columns, message):
         ('{"user":1,"word":"a","x":' + "[" * 100_000 + "]" * 100_000 + "}", NO_OBJECT),
         ('{"x":' * 100_000 + "1" + "}" * 100_000, NO_OBJECT),
         ('{"user":' + "9" * 5_000 + ',"word":"a"}', NO_OBJECT),
-        ('{"user":' + "9" * 30 + ',"word":"a"}', "Expected text or an integer in 'user', got 9"),
+        (
+            '{"user":' + "9" * 30 + ',"word":"a"}',
+            "Expected users as text or integers in 'user', got 9",
+        ),
         (
             '{"user":-9223372036854775809,"word":"a"}',
-            "Expected text or an integer in 'user', got -9",
+            "Expected users as text or integers in 'user', got -9",
         ),
-        ('{"user":{"a":[1]},"word":"a"}', "an integer in 'user', got {\"a\":[1]} in row 1"),
-        ('{"user":[1],"word":"a"}', "an integer in 'user', got [1] in row 1"),
-        ('{"user":NaN,"word":"a"}', "an integer in 'user', got NaN in row 1"),
-        ('{"user":1.5,"word":"a"}', "an integer in 'user', got 1.5 in row 1"),
-        ('{"user":true,"word":"a"}', "an integer in 'user', got true in row 1"),
+        ('{"user":{"a":[1]},"word":"a"}', "integers in 'user', got {\"a\":[1]} in row 1"),
+        ('{"user":[1],"word":"a"}', "integers in 'user', got [1] in row 1"),
+        ('{"user":NaN,"word":"a"}', "integers in 'user', got NaN in row 1"),
+        ('{"user":1.5,"word":"a"}', "integers in 'user', got 1.5 in row 1"),
+        ('{"user":true,"word":"a"}', "integers in 'user', got true in row 1"),
         ('{"user":1,"word":["a"]}', "text in 'word', got [\"a\"] in row 1"),
         ('{"user":1,"word":"a","count":1e999}', "p.jsonl"),
         ('{"user":1,"word":"a","count":' + "9" * 400 + "}", "got count='9999"),
@@ -268,6 +276,8 @@ def test_parquet_columns_of_another_type_are_refused(tmp_path, role: str, values
             "at least one row",
         ),
         ([1, 2], "Expected a DataFrame of pandas or polars, or a table of Arrow, got a list"),
+        (pd.DataFrame, "or a table of Arrow, got a type"),
+        (duckdb.sql("SELECT 'a' AS user, 'b' AS word"), r"Relation; use its to_arrow_table\(\)"),
     ],
 )
 def test_what_is_no_dataframe_of_clients_is_refused(columns, message):
@@ -291,3 +301,24 @@ def test_one_user_and_one_word_of_any_kind_are_a_population(frame):
     assert made.num_clients == 1
     assert list(made.lexicon.words) == ["x"]
     assert made.word_counts().typed.tolist() == [1]
+
+
+def test_frames_of_polars_are_read_by_the_columns_that_are_needed():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {
+            "user": polars.Series(["ann", "bob", "ann"], dtype=polars.Categorical),
+            "word": polars.Series(["brb", "lol", "lol"], dtype=polars.Enum(["lol", "brb", "omw"])),
+            "list": [[1], [2], []],
+            "struct": [{"a": 1}] * 3,
+            "object": polars.Series([object()] * 3, dtype=polars.Object),
+        }
+    )
+    made = fedhh.population_from(frame, known="none")
+    assert list(made.lexicon.words) == ["brb", "lol"]
+    assert made.word_counts().typed.tolist() == [1, 2]
+    for column, kind in [("list", "large_list"), ("struct", "struct"), ("object", "binary")]:
+        with pytest.raises(InputError, match=f"users as text or integers in .*, got .*{kind}"):
+            fedhh.population_from(frame, columns={"user": column})
+    with pytest.raises(InputError, match=r"got a LazyFrame; use its collect\(\)\."):
+        fedhh.population_from(frame.lazy())
