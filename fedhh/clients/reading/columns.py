@@ -136,16 +136,10 @@ def choose_columns(
     _check_roles(columns)
     roles = [role for role in ROLES if role != DAY or DAY in columns]
     wanted = {role: (columns[role],) if role in columns else _NAMES[role] for role in roles}
-    names = {
-        role: next(name for name in wanted[role] if name in found)
-        for role in roles
-        if any(name in found for name in wanted[role])
-    }
-    missing = [role for role in columns if role not in names]
-    if "user" not in names:
-        missing.append("user")
-    if "word" not in names and "text" not in names:
-        missing.append("word")
+    # The first of the usual names is the last that is set.
+    names = {role: name for role in roles for name in reversed(wanted[role]) if name in found}
+    needed = (*columns, "user") if "text" in names else (*columns, "user", "word")
+    missing = [role for role in needed if role not in names]
     if missing:
         better = _better_separator(path, found, separator) if is_file else None
         listed, options = list_names(found), ""
@@ -164,11 +158,9 @@ def choose_columns(
             f"Expected a column {' or '.join(map(repr, wanted[missing[0]]))} for the {missing[0]}, "
             f"got the columns {listed} in {path}{f'; {verb}{options}' if options else ''}."
         )
-    if "word" in names and "text" not in columns:
-        names.pop("text", None)
-    else:
-        names = {role: names[role] for role in ("user", "text", DAY) if role in names}
-    return names
+    are_words = "word" in names and "text" not in columns
+    others = ("text",) if are_words else ("word", "count")
+    return {role: name for role, name in names.items() if role not in others}
 
 
 def _check_roles(columns: Mapping[str, str]) -> None:
@@ -192,14 +184,13 @@ def _better_separator(
     path: Path, found: Sequence[str], separator: str | None
 ) -> tuple[str, list[str]] | None:
     """Return what makes more columns of a CSV header than the separator in use, if anything."""
-    best: tuple[str, list[str]] | None = None
+    headers = [(separator_name(COMMA), [*found])]
     others = {*_SEPARATORS} - {separator_of(separator)} if kind_of(path) == CSV else ()
     for other in sorted(others, key=_SEPARATORS.index):
         with suppress(InputError):
-            names = read_header(path, other)
-            if len(names) > len(found if best is None else best[1]):
-                best = separator_name(other), names
-    return best
+            headers.append((separator_name(other), read_header(path, other)))
+    best = max(headers, key=lambda header: len(header[1]))
+    return None if best is headers[0] else best
 
 
 def _proposed(

@@ -17,8 +17,8 @@ from fedhh.clients.reading.rules import NOUNS, Counts
 from fedhh.validation import InputError, shown
 
 _DATED = """
-    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS user, coalesce(w.id, -1) AS word,
-        count, day, called
+    SELECT dense_rank() OVER (ORDER BY first, high, low) - 1 AS users,
+        coalesce(w.id, -1)::BIGINT AS word_ids, count AS counts, day AS days, called
     FROM (SELECT *, min(row) OVER (PARTITION BY high, low) AS first FROM rows)
     LEFT JOIN words w USING (word) ORDER BY row
 """
@@ -86,15 +86,5 @@ def read_dated(
                 f"column {shown(names[DAY])}, or mend the day."
             )
         words, table = rows.words, rows.table(_DATED)
-    users, word_ids, numbers, days = (
-        table[name].to_numpy().astype(np.int64) for name in ("user", "word", "count", "day")
-    )
-    return DatedRows(
-        words=words,
-        users=users,
-        word_ids=word_ids,
-        counts=numbers,
-        days=days,
-        are_dates=rows.are_dates,
-        called=table["called"],
-    )
+    numbers = {name: table[name].to_numpy() for name in ("users", "word_ids", "counts", "days")}
+    return DatedRows(words=words, are_dates=rows.are_dates, called=table["called"], **numbers)

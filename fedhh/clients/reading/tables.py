@@ -134,7 +134,10 @@ def separator_name(character: str) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """Return the names of columns for a message, cut where they are too many to be read."""
-    text = ", ".join(itertools.islice(names, _LONGEST_LIST))
+    return _cut(", ".join(itertools.islice(names, _LONGEST_LIST)))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_LIST else f"{text[:_LONGEST_LIST]}..."
 
 
@@ -348,11 +351,9 @@ def require_types(schema: pa.Schema, names: Mapping[str, str], path: Path) -> No
         value_type = found.value_type if pa.types.is_dictionary(found) else found
         words, accepted, _ = _ACCEPTED[role]
         if not any(is_type(value_type) for is_type in accepted):
-            text = str(found)
             raise InputError(
-                f"Expected {words} in the column {shown(name)}, got "
-                f"{text if len(text) <= _LONGEST_LIST else text[:_LONGEST_LIST] + '...'} in "
-                f"{path}; convert the column."
+                f"Expected {words} in the column {shown(name)}, got {_cut(str(found))} in {path}; "
+                "convert the column."
             )
 
 
