@@ -24,36 +24,40 @@ from fedhh.words.trie import Codes
 
 
 class PartsTable:
-    """The parts of distinct strings, found by the strings' keys."""
+    """The parts of strings, found by the strings' keys, and cut when they are asked for.
+
+    The parts of all strings would take more memory than all else that is held of them.
+    """
 
     def __init__(self, puzzle: StringParts, codes: Codes, keys: Values) -> None:
-        """Cut strings into parts.
+        """Sort strings by their keys.
 
         Args:
-            puzzle: How.
+            puzzle: How they are cut.
             codes: ``(V, length)``: each word's string, which words may share.
             keys: ``(V,) int64``: the strings' keys, -1 for words without one.
         """
-        words = np.flatnonzero(keys >= 0)
-        distinct, first = np.unique(keys[words], return_index=True)
-        self._parts = puzzle.fragments(codes[words[first]], distinct)
-        # No key reaches the last one: a search ends within.
-        self._keys = np.append(distinct, np.iinfo(np.int64).max)
+        self._puzzle, self._codes = puzzle, codes
+        self._words = np.argsort(keys, kind="stable").astype(np.int32)
+        self._keys = keys[self._words]
 
     def fill(self, keys: Values, positions: Values, out: Values) -> None:
         """Write each string's part at its position to ``out``, for strings of this table.
 
         Args:
-            keys: ``(n,) int64``.
+            keys: ``(n,) int64``, -1 for no string.
             positions: ``(n,) int64``.
             out: ``(n,) int64``, changed in place.
         """
         # In their order, neighbors are looked for where the memory is near.
         order = np.argsort(keys)
+        order = order[np.searchsorted(keys, 0, sorter=order) :]
         rows = np.searchsorted(self._keys, keys[order])
+        order, rows = order[rows < len(self._keys)], rows[rows < len(self._keys)]
         is_known = self._keys[rows] == keys[order]
         rows, order = rows[is_known], order[is_known]
-        out[order] = self._parts[rows, positions[order]]
+        parts = self._puzzle.fragments(self._codes[self._words[rows]], keys[order])
+        out[order] = parts[np.arange(len(order)), positions[order]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

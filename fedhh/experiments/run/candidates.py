@@ -92,11 +92,10 @@ def values_of(round_record: RoundRecord, truth: Truth) -> Ints:
 
 def real_holders(round_record: RoundRecord, truth: Truth, values: Ints) -> Ints:
     """Return ``(num_candidates,) int64``: clients that hold a word with each candidate's prefix."""
-    held = np.flatnonzero(values >= 0)
-    counts = np.bincount(
-        values[held], weights=truth.clients[held], minlength=round_record.num_candidates
-    )
-    return counts.astype(np.int64)[: round_record.num_candidates]
+    # The last place is for words without a candidate, -1.
+    holders = np.zeros(round_record.num_candidates + 1, dtype=np.int64)
+    np.add.at(holders, values, truth.clients)
+    return holders[:-1]
 
 
 def candidate_rows(
