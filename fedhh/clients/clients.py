@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fedhh.arrays import Bools
+from fedhh.arrays import Bools, Ints, SmallInts
 from fedhh.clients.population import (
     CountProgress,
-    Counts,
-    Ids,
     Population,
     WordCounts,
-    Words,
     count_words,
     update_digest,
 )
@@ -43,7 +40,9 @@ class Table:
 
     is_mapped = False
 
-    def __init__(self, lexicon: Lexicon, offsets: Ids, word_ids: Words, counts: Counts) -> None:
+    def __init__(
+        self, lexicon: Lexicon, offsets: Ints, word_ids: SmallInts, counts: SmallInts
+    ) -> None:
         self.lexicon = lexicon
         self.offsets = np.asarray(offsets, dtype=np.int64)
         self.word_ids = np.asarray(word_ids, dtype=np.int32)
@@ -56,18 +55,24 @@ class Table:
         update_digest(digest, self.lexicon, self.offsets, self.word_ids, self.counts)
         return digest.hexdigest()
 
-    def totals(self) -> tuple[Ids, Ids]:
+    def totals(self) -> tuple[Ints, Ints]:
         """Return of each word, ``(V,) int64``, how often it was typed and how many hold it."""
         size = len(self.lexicon)
         # Sums of float64 are exact below 2**53 contributions.
         typed = np.bincount(self.word_ids, weights=self.counts, minlength=size)
         return typed.astype(np.int64), np.bincount(self.word_ids, minlength=size)
 
-    def check_offsets(self, starts: Ids, ends: Ids) -> None:
-        """Refuse what cannot be offsets, where anybody may have written them."""
-
-    def check_rows(self, word_ids: Words, counts: Counts) -> None:
-        """Refuse what cannot be rows, where anybody may have written them."""
+    def rows(self, places: Ints) -> tuple[Ints, SmallInts, SmallInts]:
+        """Return the offsets, word ids and counts of clients at some places."""
+        starts, ends = self.offsets[places], self.offsets[places + 1]
+        sizes = ends - starts
+        offsets = np.r_[0, np.cumsum(sizes)]
+        if (starts[1:] == ends[:-1]).all():
+            # Clients that follow each other are read where they lie.
+            rows: Any = slice(int(starts[0]), int(ends[-1])) if len(starts) else slice(0, 0)
+        else:
+            rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return offsets, self.word_ids[rows], self.counts[rows]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +97,7 @@ class Texts:
     Attributes:
         number: How many texts there were; 0 for counted words.
         empty: Texts without a word.
-        kept: Words, each as often as it was typed.
+        kept: SmallInts, each as often as it was typed.
         dropped: How often what is no word was dropped, see `fedhh.clients.reading.tokens.tokenize`.
     """
 
@@ -125,6 +130,7 @@ class Clients(Population):
     """Clients who follow each other in a table, and some of its words.
 
     Attributes:
+        table: What this is a view of.
         drawn_from: Of how many users of a file the clients are a sample; None if they are all.
         removed: The known words that were left out; None if no list was asked.
         texts: What the texts of the whole file were, if it had some.
@@ -141,9 +147,9 @@ class Clients(Population):
         *,
         name: str,
         lexicon: Lexicon,
-        offsets: Ids,
-        word_ids: Words,
-        counts: Counts,
+        offsets: Ints,
+        word_ids: SmallInts,
+        counts: SmallInts,
         unit: str = "user",
         arrangement: Arrangement = "any",
     ) -> None:
@@ -162,7 +168,7 @@ class Clients(Population):
         return clients
 
     def _begin(self, table: Table, name: str, unit: str, arrangement: Arrangement) -> None:
-        self._table, self._size = table, len(table.offsets) - 1
+        self.table, self._size = table, len(table.offsets) - 1
         if self._size < 1:
             raise InputError(f"Expected at least one client, got an empty population ({name}).")
         self.name, self.unit, self.arrangement = name, unit, arrangement
@@ -173,9 +179,9 @@ class Clients(Population):
         *,
         name: str,
         lexicon: Lexicon,
-        clients: Ids,
-        word_ids: Ids,
-        counts: Ids | None = None,
+        clients: Ints,
+        word_ids: Ints,
+        counts: Ints | None = None,
         num_clients: int,
         unit: str = "user",
     ) -> Clients:
@@ -213,17 +219,9 @@ class Clients(Population):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
         # Whoever answers makes them of what it maps.
-        for name in ("lexicon", "_number"):
-            state.pop(name, None)
-        return {**state, "_kept": None if self._kept is None else np.packbits(self._kept)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self._kept is not None:
-            size = len(self._table.lexicon)
-            self._kept = np.unpackbits(state["_kept"], count=size).astype(np.bool_)
+        left_out = ("lexicon", "_number")
+        return {k: v for k, v in super().__getstate__().items() if k not in left_out}
 
     @property
     def num_clients(self) -> int:
@@ -232,46 +230,25 @@ class Clients(Population):
     @cached_property
     def lexicon(self) -> Lexicon:
         """The distinct words."""
-        whole = self._table.lexicon
+        whole = self.table.lexicon
         return whole if self._kept is None else whole.only(self._kept)
 
     @cached_property
-    def _number(self) -> Words:
+    def _number(self) -> SmallInts:
         """Of each word of the table the number among the kept ones, or -1."""
         assert self._kept is not None
         return np.where(self._kept, np.cumsum(self._kept) - 1, -1).astype(np.int32)
-
-    @property
-    def table(self) -> Table:
-        """What this is a view of."""
-        return self._table
-
-    @property
-    def is_held(self) -> bool:
-        """Whether all clients are in memory, and can be looked at at once."""
-        return not self._table.is_mapped
 
     @property
     def items(self) -> ClientBlock:
         """All clients, in order."""
         return self.block(np.arange(self.num_clients))
 
-    def block(self, clients: Ids) -> ClientBlock:
-        table = self._table
+    def block(self, clients: Ints) -> ClientBlock:
         places = clients
         if self._first:
-            places = (self._first + clients) % (len(table.offsets) - 1)
-        starts, ends = table.offsets[places], table.offsets[places + 1]
-        table.check_offsets(starts, ends)
-        sizes = ends - starts
-        offsets = np.r_[0, np.cumsum(sizes)]
-        if (starts[1:] == ends[:-1]).all():
-            # Clients that follow each other are read where they lie.
-            rows: Any = slice(int(starts[0]), int(ends[-1])) if len(starts) else slice(0, 0)
-        else:
-            rows = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
-        word_ids, counts = table.word_ids[rows], table.counts[rows]
-        table.check_rows(word_ids, counts)
+            places = (self._first + clients) % (len(self.table.offsets) - 1)
+        offsets, word_ids, counts = self.table.rows(places)
         if self._kept is not None:
             word_ids = self._number[word_ids]
             is_kept = word_ids >= 0
@@ -280,15 +257,15 @@ class Clients(Population):
         return ClientBlock(clients=clients, offsets=offsets, word_ids=word_ids, counts=counts)
 
     def _count(self, progress: CountProgress | None) -> WordCounts:
-        if self._size < len(self._table.offsets) - 1:
+        if self._size < len(self.table.offsets) - 1:
             return count_words(self, progress)
-        typed, holders = self._table.totals()
+        typed, holders = self.table.totals()
         if self._kept is not None:
             typed, holders = typed[self._kept], holders[self._kept]
         return WordCounts(typed=typed, holders=holders, num_counted=self._size)
 
     def fingerprint(self) -> str:
-        view = repr((self.name, self._table.digest, self._first, self._size)).encode()
+        view = repr((self.name, self.table.digest, self._first, self._size)).encode()
         kept = b"" if self._kept is None else np.packbits(self._kept).tobytes()
         return hashlib.sha256(view + kept).hexdigest()
 
@@ -347,9 +324,9 @@ class Clients(Population):
         """
         view = copy(self)
         view.__dict__.update(changes)
-        if not self._table.is_mapped:
+        if not self.table.is_mapped:
             items = view.items
-            view._table = Table(
+            view.table = Table(
                 view.lexicon, items.offsets, items.word_ids.copy(), items.counts.copy()
             )
             view._first, view._kept = 0, None

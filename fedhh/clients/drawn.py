@@ -10,14 +10,15 @@ memory depends on the lexicon and on the block, and not on how many clients ther
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from fedhh.arrays import Ints
 from fedhh.clients.kept_counts import kept_counts
 from fedhh.clients.named_words import NAMED_RANKS
-from fedhh.clients.population import CountProgress, Ids, Population, WordCounts, count_words
+from fedhh.clients.population import CountProgress, Population, WordCounts, count_words
 from fedhh.clients.synthetic import PopulationModel, RankDrawer, WordList, model_of
 from fedhh.kernels.ranks import STUBS, list_words
 from fedhh.questions.clients import ClientBlock
@@ -96,32 +97,29 @@ class DrawnClients(Population):
         listed = model.word_list
         self._lexicon_ranks = LEXICON_RANKS if listed is None else len(listed.words)
         self._num_stubs = STUBS if listed is None else 0
-        self._lexicon: Lexicon | None = None
 
     @property
     def num_clients(self) -> int:
         return self._num_clients
 
-    @property
+    @cached_property
     def lexicon(self) -> Lexicon:
         """The words of the ranks up to `LEXICON_RANKS` and the stubs, or the listed words.
 
         Not all are held.
         """
-        if self._lexicon is None:
-            model = self._drawer.model
-            made_of = (model.known, model.word_list, self._lexicon_ranks)
-            lexicon = _lexicons.get(made_of)
-            if lexicon is None:
-                ranks = np.arange(1, self._lexicon_ranks + 1)
-                starts = coded_words(np.arange(self._num_stubs))
-                stubs = [word[:_STUB_SYMBOLS] + NUL for word in starts]
-                lexicon = Lexicon(words=model.strings(ranks) + stubs, num_stubs=self._num_stubs)
-                _lexicons[made_of] = lexicon
-            self._lexicon = lexicon
-        return self._lexicon
+        model = self._drawer.model
+        made_of = (model.known, model.word_list, self._lexicon_ranks)
+        lexicon = _lexicons.get(made_of)
+        if lexicon is None:
+            ranks = np.arange(1, self._lexicon_ranks + 1)
+            starts = coded_words(np.arange(self._num_stubs))
+            stubs = [word[:_STUB_SYMBOLS] + NUL for word in starts]
+            lexicon = Lexicon(words=model.strings(ranks) + stubs, num_stubs=self._num_stubs)
+            _lexicons[made_of] = lexicon
+        return lexicon
 
-    def block(self, clients: Ids) -> ClientBlock:
+    def block(self, clients: Ints) -> ClientBlock:
         rows = self._drawer.draw(clients)
         ranks, counts = rows.ranks, rows.counts
         # In the same memory: fresh pages take as long as all that is written into them.

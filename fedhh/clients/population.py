@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedhh.arrays import Ints
 from fedhh.questions.clients import ClientBlock
 from fedhh.simulation.roster import Arrangement, ClientOrder
 from fedhh.words.lexicon import Lexicon
-
-Ids = npt.NDArray[np.int64]
-Words = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.int32]
 
 _CLIENTS_IN_FINGERPRINT = 16_384
 _COUNTED_AT_ONCE = 8_192
@@ -40,8 +37,8 @@ class WordCounts:
             only some.
     """
 
-    typed: Ids
-    holders: Ids
+    typed: Ints
+    holders: Ints
     num_counted: int
     share_std_error: float = 0.0
 
@@ -71,7 +68,7 @@ class Population(ABC):
         """The distinct words that clients hold."""
 
     @abstractmethod
-    def block(self, clients: Ids) -> ClientBlock:
+    def block(self, clients: Ints) -> ClientBlock:
         """Return the items of the given clients, in the given order."""
 
     def word_counts(self, progress: CountProgress | None = None) -> WordCounts:
@@ -141,7 +138,7 @@ def count_words(
     hear = progress or (lambda done, total: None)
     hear(0, counted)
 
-    def work(thread: int) -> tuple[Ids, int]:
+    def work(thread: int) -> tuple[Ints, int]:
         nonlocal num_done
         totals, squares = np.zeros((size, 2), dtype=np.int64), 0
         for start in starts[thread::num_threads]:

@@ -27,8 +27,8 @@ import pyarrow as pa
 from annotated_types import Ge
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from fedhh.arrays import Ints, SmallInts
 from fedhh.clients.clients import Clients, Table
-from fedhh.clients.population import Counts, Ids, Words
 from fedhh.system.object_storage import as_address, local_copy
 from fedhh.system.reading import require_regular
 from fedhh.validation import InputError, shown
@@ -131,18 +131,20 @@ class MappedTable(Table):
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self.address or str(self.directory.resolve()), self.digest)
 
-    def totals(self) -> tuple[Ids, Ids]:
+    def totals(self) -> tuple[Ints, Ints]:
         return self._totals
 
-    def check_offsets(self, starts: Ids, ends: Ids) -> None:
+    def rows(self, places: Ints) -> tuple[Ints, SmallInts, SmallInts]:
+        # Anybody may have written them.
+        starts, ends = self.offsets[places], self.offsets[places + 1]
         if not ((starts >= 0) & (starts <= ends) & (ends <= len(self.word_ids))).all():
             raise _damaged(self.directory / "clients.arrow")
-
-    def check_rows(self, word_ids: Words, counts: Counts) -> None:
+        offsets, word_ids, counts = super().rows(places)
         if len(word_ids) and not (
             0 <= word_ids.min() <= word_ids.max() < self.manifest.words and counts.min() >= 1
         ):
             raise _damaged(self.directory / "rows.arrow")
+        return offsets, word_ids, counts
 
     def _mapped(self, name: str, length: int) -> list[npt.NDArray[Any]]:
         return [each.to_numpy(zero_copy_only=True) for each in self._batch(name, length)]

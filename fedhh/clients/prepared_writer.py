@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fedhh.clients.population import Counts, Ids, Words
+from fedhh.arrays import Ints, SmallInts
 from fedhh.clients.prepared import (
     LARGEST_MANIFEST,
     MANIFEST,
@@ -44,7 +44,7 @@ class PreparedWriter:
             name: (directory / f"{name}.raw").open("wb") for name in _RAW
         }
 
-    def add(self, starts: Ids, word_ids: Words, counts: Counts) -> None:
+    def add(self, starts: Ints, word_ids: SmallInts, counts: SmallInts) -> None:
         """Add some rows.
 
         Args:

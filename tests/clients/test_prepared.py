@@ -127,7 +127,7 @@ def test_it_is_pickled_as_its_place_and_its_words(directory, copy):
     population = open_prepared(directory)
     sample = population.sample_clients(500, rng=np.random.default_rng(0))
     assert len(pickle.dumps(population)) < 500
-    assert len(pickle.dumps(sample)) < 600 + len(population.lexicon) / 8
+    assert len(pickle.dumps(sample)) < 600 + len(population.lexicon)
     again = pickle.loads(pickle.dumps(sample))
     same(again, sample)
     assert again.fingerprint() == sample.fingerprint() != population.fingerprint()

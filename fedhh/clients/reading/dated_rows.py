@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fedhh.clients.population import Ids
+from fedhh.arrays import Ints
 from fedhh.clients.reading.columns import DAY, Layout
 from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.rules import NOUNS, Counts
@@ -43,10 +43,10 @@ class DatedRows:
     """
 
     words: list[str]
-    users: Ids
-    word_ids: Ids
-    counts: Ids
-    days: Ids
+    users: Ints
+    word_ids: Ints
+    counts: Ints
+    days: Ints
     are_dates: bool
     called: pa.ChunkedArray
 

@@ -18,8 +18,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from fedhh.arrays import Ints, SmallInts
 from fedhh.clients.clients import Clients, Texts
-from fedhh.clients.population import Ids, Words
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Counts, are_dates, formed
 from fedhh.clients.reading.tables import (
@@ -281,7 +281,7 @@ class Rows:
         clients.texts = self.texts
         return clients
 
-    def pieces(self, name: str) -> Iterator[tuple[Ids, Words, Words]]:
+    def pieces(self, name: str) -> Iterator[tuple[Ints, SmallInts, SmallInts]]:
         """Yield what users hold, in the order of their hash; those are numbered by then.
 
         Args:

@@ -9,8 +9,9 @@ import numpy as np
 
 from fedhh.accounting.bounds.shuffle_bound import LOCAL_EPSILON_RANGE
 from fedhh.accounting.terms import PrivacyTerms
+from fedhh.arrays import Ints
 from fedhh.clients.clients import Clients
-from fedhh.clients.population import Ids, Population, client_order
+from fedhh.clients.population import Population, client_order
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.config.domain import settle_alphabet
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of, settle
@@ -248,7 +249,7 @@ def confirmed(config: Config, goal: Goal, population: Population) -> Outcome:
     return replace(outcome, std_error=share_std_error(population, held))
 
 
-def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcome, Ids]:
+def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcome, Ints]:
     """Return what a run of a settled configuration finds, and the numbers of held words found.
 
     Nothing of it is written or accounted.
@@ -286,13 +287,13 @@ def _outcome(config: Config, goal: Goal, population: Population) -> tuple[Outcom
     return outcome, held
 
 
-def share_std_error(population: Population, held: Ids) -> float:
+def share_std_error(population: Population, held: Ints) -> float:
     """Return the standard error of the share of contributions that fall on some words.
 
     It is of the clients' draw, each with all that it contributes, by the variance of a ratio. Of
     clients that are not held in memory, which are many, it is 0.
     """
-    if not isinstance(population, Clients) or not population.is_held:
+    if not isinstance(population, Clients) or population.table.is_mapped:
         return 0.0
     rows = population.block(np.arange(population.num_clients))
     sizes = np.diff(rows.offsets)

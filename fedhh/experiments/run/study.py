@@ -154,7 +154,7 @@ class RunStudy(Study):
         """Return what is known before a run on a file; nothing without a file."""
         if says_its_size(configs[0].population) or not isinstance(population, Clients):
             return ()
-        if not population.is_held:
+        if population.table.is_mapped:
             # Nothing is looked up of clients that may be more than memory holds.
             return ()
         return preflight_of_configs(configs, population).parts

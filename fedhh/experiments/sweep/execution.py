@@ -218,7 +218,7 @@ def fits_with_others(population: Population | None) -> bool:
     """
     if not isinstance(population, Clients):
         return False
-    return not population.is_held or rows_fit(int(population.items.offsets[-1]))
+    return population.table.is_mapped or rows_fit(int(population.items.offsets[-1]))
 
 
 def rows_fit(rows: float) -> bool:

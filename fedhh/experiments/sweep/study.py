@@ -149,7 +149,7 @@ def _preflight(plan: Sweep, store: PopulationStore) -> Preflight | None:
     first = plan.to_run[0].config
     try:
         population = store.get(first).population
-        if not isinstance(population, Clients) or not population.is_held:
+        if not isinstance(population, Clients) or population.table.is_mapped:
             return None
         smallest: dict[str, tuple[tuple[int, float], Cell]] = {}
         for cell in plan.to_run:

@@ -90,7 +90,7 @@ def test_clients_of_an_address_are_those_of_its_copy(server, parts, tmp_path, ca
     pa.fs.copy_files(str(tmp_path / "out"), "words/out", destination_filesystem=system)
     address = f"s3://words/out?{options}"
     population = build_population(load_config(data=address).population, seed=0)
-    assert not population.is_held
+    assert population.table.is_mapped
     assert np.array_equal(population.word_counts().typed, read.word_counts().typed)
     # Who gets it has an own copy.
     assert address in pickle.dumps(population).decode("latin-1")
