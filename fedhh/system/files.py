@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import os
 import platform
-import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from fedhh.validation import InputError
 _MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 """A lock may hold on one machine alone, though others have the file system, too."""
 _PREFIX = f".fedhh-{_MACHINE}-"
-_NAME = re.compile(re.escape(_PREFIX) + r"[0-9a-f]{16}(\..*)?", re.DOTALL)
 
 _unfinished: set[Path] = set()
 _tidied: set[Path] = set()
@@ -74,7 +72,7 @@ def is_unfinished(path: Path) -> bool:
 
     Where their process was killed, nobody is left who renames them.
     """
-    return _NAME.fullmatch(path.name) is not None
+    return path.name.startswith(_PREFIX)
 
 
 @contextmanager
