@@ -7,9 +7,11 @@ import gc
 import io
 import logging
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +186,53 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     ray.shutdown()
+
+
+@pytest.fixture
+def ray_here(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
+    """Ray's tasks and actors in this process, on copies: what was asked of how many where.
+
+    As Ray does, a call gets the value of a reference that stands for an argument, and of no other.
+    """
+    pytest.importorskip("ray")
+    from fedhh.simulation.executor import InProcessExecutor
+    from fedhh.simulation.ray import cluster, executor, tasks
+
+    asked = []
+
+    def copied(value):
+        return pickle.loads(pickle.dumps(value))
+
+    def called(function, arguments):
+        values = [each.value if isinstance(each, Stored) else each for each in arguments]
+        return copied(function)(*copied(values))
+
+    def on_ray(function, calls, *, num_workers, address):
+        asked.append(("cells", num_workers, address))
+        for number, call in enumerate(calls):
+            yield number, called(function, call)
+
+    def in_process(worker, *, num_workers, address):
+        asked.append(("clients", num_workers, address))
+        return InProcessExecutor(copied(worker))
+
+    monkeypatch.setattr(cluster, "check_cluster", lambda address: None)
+    monkeypatch.setattr(cluster, "running_ray", lambda num_workers, address: nullcontext())
+    monkeypatch.setattr(cluster, "stored", Stored)
+    monkeypatch.setattr(tasks, "map_on_ray", on_ray)
+    monkeypatch.setattr(tasks, "computed", lambda *call: Stored(called(call[0], call[1:])))
+    monkeypatch.setattr(executor, "RayExecutor", in_process)
+    return asked
+
+
+class Stored:
+    """A reference to a value, which only Ray takes out, and nobody can copy."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __reduce__(self):
+        raise TypeError("a reference inside an argument")
 
 
 @pytest.fixture(scope="session")

@@ -218,9 +218,10 @@ def test_the_same_seed_makes_the_same_plan_and_another_one_does_not():
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
-def test_workers_change_nothing(small, shared_ray):
+def test_workers_change_nothing(small, ray_here):
     on_ray = fedhh.plan(**SMALL | {"settings": (CHAT[0], "execution.workers=2")})
     assert on_ray.to_dict() == small.to_dict()
+    assert set(ray_here) == {("cells", 2, "")}
 
 
 @pytest.mark.slow("::test_a_small_plan_keeps_its_limits_and_takes_the_best_of_its_search")

@@ -169,10 +169,12 @@ def test_a_killed_discovery_goes_on_with_the_same_bits(done, tmp_path):
 @pytest.mark.slow(
     "tests/simulation/test_calls_of_an_executor.py::test_any_number_of_actors_gives_the_reference"
 )
-def test_workers_change_nothing(tmp_path, shared_ray):
+def test_workers_change_nothing(tmp_path, ray_here):
     run_plan(tiny(), tmp_path / "whole")
+    assert ray_here == []
     run_plan(tiny("execution.workers=2"), tmp_path / "two")
     assert files(tmp_path / "two") == files(tmp_path / "whole")
+    assert set(ray_here) == {("cells", 2, "")}
 
 
 @pytest.mark.slow("::test_of_few_devices_those_with_budget_are_asked_and_charged")
