@@ -48,6 +48,7 @@ seed = 3
 [population]
 source = "chat"
 clients = 2_000
+virtual = false
 
 [protocol]
 depth = 3
@@ -170,6 +171,7 @@ def test_the_documented_commands_give_the_bits_of_one_process(machines, tmp_path
     found = (machines.folder / "sweep" / "results.csv").read_bytes()
     assert found.count(b"done") == 2
     assert found == (tmp_path / "sweep" / "results.csv").read_bytes()
+    assert len(list((machines.folder / "sweep" / "cells").iterdir())) == 2
 
 
 def test_what_a_cluster_refuses_is_said_in_one_line(machines, tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ class Head:
         self.address = f"127.0.0.1:{port}"
         subprocess.run(
             [shutil.which("ray", path=str(Path(sys.executable).parent)) or "ray", "start", "--head",
-             "--port", str(port), "--num-cpus", "2", "--include-dashboard", "false",
+             "--port", str(port), "--num-cpus", "1", "--include-dashboard", "false",
              "--temp-dir", self._folder],
             env=WITHOUT_TOKEN, check=True, capture_output=True,
         )  # fmt: skip
@@ -102,9 +102,12 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
 ):
     write_waiting(tmp_path, "mine/log/0.arrays")
     cluster = request.getfixturevalue("head") if where == "of a cluster" else None
-    there = () if cluster is None else ("--ray-address", cluster.address)
+    # On a cluster, one more than there are cores.
+    there = ("--workers", "1")
+    if cluster is not None:
+        there = ("--workers", "2", "--ray-address", cluster.address)
     process = python(
-        "-c", IMPATIENT, *SMALL, "--workers", "3", "--out", "mine", *there,
+        "-c", IMPATIENT, *SMALL, "--out", "mine", *there,
         cwd=tmp_path, env=None if cluster is None else WITHOUT_TOKEN,
     )  # fmt: skip
     wait_until((tmp_path / "mine/log/0.arrays").exists, process)
@@ -120,8 +123,8 @@ def test_a_run_whose_ray_is_killed_ends_in_one_line_and_goes_on(
     assert last.startswith(f"Error: Ray's {NAMES[victim]} ")
     assert "--resume" in last
     for line in before:  # what is said of the cores, of the wait; and progress by the minute
-        assert line.startswith(("warning: 3 workers were asked", "warning: Ray's head", "LDP "))
-    assert ("3 workers were asked for" in complaint) == (cluster is not None)
+        assert line.startswith(("warning: 2 workers were asked", "warning: Ray's head", "LDP "))
+    assert ("2 workers were asked for" in complaint) == (cluster is not None)
     (tmp_path / "go").touch()
     resumed = command("run", "--resume", "--trust", "--workers", "0", "--out", "mine", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
@@ -137,7 +140,7 @@ def test_a_run_whose_own_process_is_killed_goes_on_elsewhere(tmp_path, reference
     here.mkdir()
     write_waiting(here, "mine/log/0.arrays")
     process = start(
-        *SMALL, "--workers", "2", "--out", "mine", "--ray-address", head.address,
+        *SMALL, "--workers", "1", "--out", "mine", "--ray-address", head.address,
         cwd=here, env=WITHOUT_TOKEN,
     )  # fmt: skip
     wait_until((here / "mine/log/0.arrays").exists, process)

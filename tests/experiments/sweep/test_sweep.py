@@ -341,13 +341,21 @@ def test_the_command_refuses_wrong_sweeps_in_one_line_with_code_2(tmp_path, comm
     assert not (tmp_path / "out").exists()
 
 
+def test_a_cluster_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "sweep.toml").write_text(RUN + '[sweep.axes]\n"protocol.passes" = [1, 2]\n')
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:1"):
+        fedhh.sweep(
+            tmp_path / "sweep.toml", workers=1, ray_address="127.0.0.1:1", out=tmp_path / "out"
+        )
+
+
 def same_bytes(one: Path, other: Path) -> bool:
     return (one / results.RESULTS).read_bytes() == (other / results.RESULTS).read_bytes()
 
 
 @pytest.mark.parametrize(("virtual", "shared"), thinned([(False, "cells"), (True, "clients")]))
 def test_the_cluster_that_is_asked_is_the_one_that_works(tmp_path, ray_here, virtual, shared):
-    # The cluster itself is in test_cluster.py; here, where the address goes.
+    # The cluster itself is in tests/e2e/test_scaling_commands.py; here, where the address goes.
     plan = plan_of({}, population={**TABLE["population"], "virtual": virtual})
     table = sweep.run_sweep(plan, tmp_path / "out", workers=2, ray_address="head:6379")
     assert ray_here == [(shared, 2, "head:6379")]
