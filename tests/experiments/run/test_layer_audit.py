@@ -135,7 +135,7 @@ def test_a_runs_audit_stays_below_what_the_run_claims():
 def test_a_run_whose_randomizer_understates_its_epsilon_is_detected(monkeypatch):
     right = claims(audited_run())
     monkeypatch.setitem(ORACLES, "ss", f"{__name__}:_UnderstatesItsEpsilon")
-    audit = audited_run(num_runs=2_500)
+    audit = audited_run(num_runs=1_250)
     assert claims(audit) == right
     assert audit.found.at_least > min(right.values())
 
