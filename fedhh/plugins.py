@@ -123,12 +123,6 @@ def sources() -> dict[str, str]:
     return {**_state.texts, **own}
 
 
-def save_sources(folder: Path) -> None:
-    """Write the modules that came from folders into a folder."""
-    for path, text in sources().items():
-        write_text(folder / path, text)
-
-
 def install(texts: Mapping[str, str], trusts: bool) -> None:
     """Make modules importable from what `sources` returned in another process, trusted as there."""
     _state.trusts |= trusts

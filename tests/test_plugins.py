@@ -12,6 +12,7 @@ from fedhh.experiments.config.load import load_config
 from fedhh.experiments.config.population import build_population
 from fedhh.experiments.config.protocol import settle
 from fedhh.experiments.planner.planner import plan
+from fedhh.experiments.study.directory import begin_directory
 from fedhh.longitudinal.pipeline.config import load_pipeline
 from fedhh.validation import InputError
 from tests.own_modules import own_modules
@@ -65,11 +66,10 @@ def test_a_module_of_a_folder_is_found_with_the_modules_it_needs(tmp_path):
     found = find(tmp_path, "plugin_mine:Mine")
     assert found.__bases__[0].__module__ == "plugin_helper"
     assert set(plugins.sources()) == {"plugin_mine.py", "plugin_helper.py"}
-    plugins.save_sources(tmp_path / "copy")
-    assert sorted(each.name for each in (tmp_path / "copy").iterdir()) == [
-        "plugin_helper.py",
-        "plugin_mine.py",
-    ]
+    begin_directory(tmp_path / "copy", "")
+    assert {each.name for each in (tmp_path / "copy").iterdir()} == {
+        "plugin_helper.py", "plugin_mine.py", "config.toml",
+    }  # fmt: skip
 
 
 def test_what_is_installed_wins_over_folders(tmp_path):

@@ -89,7 +89,8 @@ def fill_directory(directory: Path, write: Callable[[], None]) -> None:
     """Make a directory, with the modules that its configuration names."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        plugins.save_sources(directory)
+        for path, text in plugins.sources().items():
+            write_text(directory / path, text)
         write()
     except OSError as error:
         raise InputError(f"Cannot write to {directory}: {error.strerror}.") from None
