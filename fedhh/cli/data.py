@@ -160,7 +160,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     from fedhh.cli.description import dropped_lines
     from fedhh.clients.reading.columns import Layout, parse_columns
     from fedhh.clients.reading.preparing import prepare_files
-    from fedhh.clients.reading.sources import read_file, write_population
+    from fedhh.clients.reading.sources import STANDARD_INPUT, read_file, write_population
     from fedhh.clients.reading.tables import kind_of
     from fedhh.system.files import require_absent
 
@@ -168,6 +168,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
     is_directory = len(files) > 1 and _is_directory(out)
     if not is_directory and len(files) != 2:
         raise InputError(f"Expected IN and OUT, got {len(files)} files; name one of each.")
+    if str(out) == STANDARD_INPUT:
+        raise InputError("Expected a path as OUT, got '-', which is read; name what is written.")
     layout = Layout(
         columns=parse_columns(columns or ()),
         separator=separator,

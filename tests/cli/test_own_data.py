@@ -259,3 +259,4 @@ def test_preparation_writes_counted_words_into_a_file_and_over_none(command, tmp
     assert (tmp_path / "out.csv").read_text() == written
     missing = command("data", "prepare", "p.csv", "no/out.csv", cwd=tmp_path)
     assert "a file that can be written, got no/out.csv: No such file" in whole(missing.stderr)
+    assert "Expected a path as OUT, got '-'" in command("data", "prepare", "-", "-").stderr

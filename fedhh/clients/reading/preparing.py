@@ -183,19 +183,16 @@ def prepare_rows(
 
 def _names_below(source: str | Path) -> list[str]:
     """Return the names of a directory's files that are read; of a file, one that is empty."""
-    if str(source) == STANDARD_INPUT:
-        return [""]
-    address = as_address(source)
+    address, names = as_address(source), [""]
     if address is not None:
-        names, place = remote_files(address), Path(place_of(address))
-    else:
+        names = remote_files(address)
+    # Of a name that is too long, pathlib raises.
+    elif os.path.isdir(source):
         place = Path(source)
-        names = [""]
-        # Of a name that is too long, pathlib raises.
-        if os.path.isdir(place):
-            names = sorted(str(f.relative_to(place)) for f in place.rglob("*") if f.is_file())
+        names = sorted(str(f.relative_to(place)) for f in place.rglob("*") if f.is_file())
     if names == [""]:
-        kind_of(place)
+        if str(source) != STANDARD_INPUT:
+            kind_of(Path(place_of(address or str(source))))
         return names
     # What begins with a sign is no part of a data set by Spark's and Hive's rules.
     found = [

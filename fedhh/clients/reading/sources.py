@@ -6,6 +6,7 @@ text of a user. Formats: Parquet, CSV (also .gz), JSON Lines (.jsonl or .ndjson,
 
 from __future__ import annotations
 
+import codecs
 import functools
 import os
 import re
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import duckdb
@@ -27,6 +28,7 @@ from fedhh.clients.reading.rows import Rows
 from fedhh.clients.reading.tables import CSV, JSON, PARQUET, kind_of, literal
 from fedhh.system.files import unwritable, whole_file
 from fedhh.system.object_storage import as_address, place_of, temporary_copy
+from fedhh.system.reading import opened
 from fedhh.validation import InputError, reason_of
 
 STANDARD_INPUT = "-"
@@ -94,18 +96,21 @@ def file_here(source: str | Path, name: str = "", folder: Path | None = None) ->
 @functools.cache
 def kept_input() -> Path:
     """Return a file with standard input, which is read once and kept until the program ends."""
-    copy = Path(_kept_folder().name) / "input"
+    if sys.stdin is None:
+        raise InputError(f"Expected rows on {INPUT_NAME}, got a closed one.")
+    copy = Path(_kept_folder().name, INPUT_NAME)
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     with copy.open("rb") as file:
-        start = file.read(_LOOKED_AT)
-    ending = ".gz" if start.startswith(b"\x1f\x8b") else ""
-    if ending:
-        start = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(start)
+        ending = ".gz" if file.read(2) == b"\x1f\x8b" else ""
+    copy, start = copy.rename(copy.with_name(INPUT_NAME + ending)), b""
+    # What is damaged is refused where it is read.
+    with suppress(OSError, EOFError, zlib.error), opened(copy) as packed:
+        start = packed.read(_LOOKED_AT).removeprefix(codecs.BOM_UTF8)
     kind = ".jsonl" if start.lstrip().startswith(b"{") else ".csv"
     if start.startswith(b"PAR1"):
         kind = ".parquet"
-    return copy.rename(copy.with_name(f"input{kind}{ending}"))
+    return copy.rename(copy.with_name(f"{INPUT_NAME}{kind}{ending}"))
 
 
 @functools.cache

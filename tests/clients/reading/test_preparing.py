@@ -239,15 +239,16 @@ def write_into_the_program(monkeypatch, data):
     kept_input.cache_clear()
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "marked jsonl", "parquet"])
 def test_what_is_written_into_the_program_is_a_table_of_its_kind(tmp_path, monkeypatch, kind):
     rows = [{"user": "a", "word": "lol"}, {"user": "b", "word": "brb"}]
     if kind == "parquet":
         file = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(rows), file)
         data = file.getvalue()
-    elif kind == "jsonl":
-        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    elif kind.endswith("jsonl"):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        data = lines.encode("utf-8-sig" if kind == "marked jsonl" else "utf-8")
     else:
         data = b"user,word\na,lol\nb,brb\n"
     data = gzip.compress(data) if kind.endswith("gz") else data
@@ -257,11 +258,29 @@ def test_what_is_written_into_the_program_is_a_table_of_its_kind(tmp_path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(tmp_path, monkeypatch):
-    write_into_the_program(monkeypatch, b"user,word\n,lol\n")
-    with pytest.raises(InputError, match=r"Expected a user, got none in row 1 of standard input\."):
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"user,word\n,lol\n", r"Expected a user, got none in row 1 of standard input\."),
+        (b"", "an empty file standard input"),
+        (b"\x1f\x8bgarbage", r"a readable standard input\.csv\.gz, got standard input: "),
+        (gzip.compress(b"user,word\na,lol\n")[:-9], "got standard input: Compressed file ended"),
+        (b"PAR1", r"a readable standard input\.parquet, got standard input: "),
+    ],
+)
+def test_what_is_wrong_with_what_is_written_into_the_program_is_one_line(
+    tmp_path, monkeypatch, data, message
+):
+    write_into_the_program(monkeypatch, data)
+    with pytest.raises(InputError, match=message):
         prepare_files(["-"], tmp_path / "out", Layout(), salt="s", memory=None)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_closed_standard_input_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InputError, match="Expected rows on standard input, got a closed one"):
+        read_file("-")
 
 
 def test_a_configuration_reads_standard_input_once(monkeypatch):
