@@ -12,7 +12,7 @@ from fedhh.arrays import Bools, Ints
 from fedhh.clients.reading.columns import Layout
 from fedhh.clients.reading.dated_rows import read_dated
 from fedhh.clients.reading.rules import Counts
-from fedhh.clients.reading.tables import JSON, kind_of, list_names, read_header
+from fedhh.clients.reading.tables import JSON, kind_of, list_names, read_header, require_distinct
 from fedhh.validation import InputError
 
 ONLY_USE_CASE = "records"
@@ -75,6 +75,7 @@ def read_device_log(path: Path) -> DeviceLog:
     roles |= {"word": _USE_CASE} if _USE_CASE in names else {}
     is_json = kind_of(path) == JSON
     roles |= {"count": _RECORDS} if _RECORDS in names or is_json else {}
+    require_distinct(names, roles.values(), path)
     counts: Counts = "some" if is_json else "all"
     found = read_dated(path, roles, Layout(), nouns=_NOUNS, counts=counts)
     days = found.days - (found.days.min() if found.are_dates else 0)

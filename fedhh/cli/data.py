@@ -180,8 +180,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         if memory is not None:
             require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
         most = None if memory is None else int(memory * 2**30)
-        prepared = prepare_files(sources, out, layout, salt=salt, memory=most)
-        manifest, texts = prepared.manifest, prepared.texts
+        manifest, texts = prepare_files(sources, out, layout, salt=salt, memory=most)
         clients, words, tokens = manifest.clients, manifest.words, manifest.contributions
         rows, lost = f", {manifest.rows:,} rows", []
     else:

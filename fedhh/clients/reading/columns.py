@@ -15,6 +15,7 @@ from fedhh.clients.reading.tables import (
     kind_of,
     list_names,
     read_header,
+    require_distinct,
     separator_name,
     separator_of,
 )
@@ -130,8 +131,8 @@ def choose_columns(
         is_file: Whether ``path`` is a file, and no table in memory.
 
     Raises:
-        InputError: A column is missing, or ``columns`` contradict each other. The message says
-            which options would read the file, as far as its names tell.
+        InputError: A column is missing or stands twice, or ``columns`` contradict each other. The
+            message says which options would read the file, as far as its names tell.
     """
     _check_roles(columns)
     roles = [role for role in ROLES if role != DAY or DAY in columns]
@@ -160,7 +161,9 @@ def choose_columns(
         )
     are_words = "word" in names and "text" not in columns
     others = ("text",) if are_words else ("word", "count")
-    return {role: name for role, name in names.items() if role not in others}
+    names = {role: name for role, name in names.items() if role not in others}
+    require_distinct(found, names.values(), path)
+    return names
 
 
 def _check_roles(columns: Mapping[str, str]) -> None:

@@ -10,7 +10,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +34,6 @@ _MOST_NAMED = 20
 """Sources that a manifest names."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """What was prepared.
-
-    Attributes:
-        manifest: Of the directory.
-        texts: What of texts is no word; nothing of counted words.
-    """
-
-    manifest: Manifest
-    texts: Texts
-
-
 def prepare_files(
     sources: Sequence[str | Path],
     out: Path,
@@ -55,8 +41,10 @@ def prepare_files(
     *,
     salt: str | None,
     memory: int | None,
-) -> Prepared:
+) -> tuple[Manifest, Texts]:
     """Prepare the clients of files, or of all files in directories, as one population.
+
+    Returns the directory's manifest, and what of texts is no word: nothing of counted words.
 
     Args:
         sources: Files, `STANDARD_INPUT`, and directories whose files have known extensions, others
@@ -128,7 +116,7 @@ def prepare_synthetic(
         layout=Layout(language=language),
         salt=f"seed {seed}",
         made={"from": [model.name], "clients": num_clients, "seed": seed},
-    ).manifest
+    )[0]
 
 
 def prepare_rows(
@@ -141,7 +129,7 @@ def prepare_rows(
     unit: str = "user",
     salt: str | None = None,
     memory: int | None = None,
-) -> Prepared:
+) -> tuple[Manifest, Texts]:
     """Write a prepared population from rows in any order; rows of one user and word are added up.
 
     The directory appears whole or not at all.
@@ -178,7 +166,7 @@ def prepare_rows(
         raise unwritable(out, error.strerror or str(error), "directory") from None
     except duckdb.Error as error:
         raise unwritable(out, reason_of(error), "directory") from None
-    return Prepared(manifest=manifest, texts=rows.texts)
+    return manifest, rows.texts
 
 
 def _names_below(source: str | Path) -> list[str]:

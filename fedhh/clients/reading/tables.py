@@ -12,8 +12,7 @@ import itertools
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -98,15 +97,15 @@ def read_header(path: Path, separator: str | None = None) -> list[str]:
     character = separator_of(separator)
     with readable(path):
         if kind == PARQUET:
-            names: list[str] = _parquet_schema(path).names
-        elif kind == CSV:
-            names = _csv_header(path, character)[1]
-        else:
-            names = _json_keys(path)
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
-        raise InputError(f"Expected distinct columns in {path}, got {shown(repeated[0])} twice.")
-    return names
+            return list(_parquet_schema(path).names)
+        return _csv_header(path, character)[1] if kind == CSV else _json_keys(path)
+
+
+def require_distinct(found: Sequence[str], needed: Collection[str], path: Path) -> None:
+    """Raise InputError if a column that is needed stands twice among those of a file."""
+    for name in needed:
+        if found.count(name) > 1:
+            raise InputError(f"Expected distinct columns in {path}, got {shown(name)} twice.")
 
 
 def separator_of(separator: str | None) -> str:

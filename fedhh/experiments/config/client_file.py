@@ -202,9 +202,6 @@ def population_from(
     # Others may hold what Arrow cannot.
     names = choose_columns(labels, columns or {}, Path(name), is_file=False)
     needed = list(names.values())
-    for column in needed:
-        if labels.count(column) > 1:
-            raise InputError(f"Expected distinct columns in {name}, got {shown(column)} twice.")
     try:
         if is_pandas:
             places = [labels.index(column) for column in needed]

@@ -322,3 +322,13 @@ def test_frames_of_polars_are_read_by_the_columns_that_are_needed():
             fedhh.population_from(frame, columns={"user": column})
     with pytest.raises(InputError, match=r"got a LazyFrame; use its collect\(\)\."):
         fedhh.population_from(frame.lazy())
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_a_column_that_is_not_needed_may_stand_twice(tmp_path, extension):
+    path = tmp_path / f"p.{extension}"
+    path.write_bytes(b"user,,word,\na,1,x,2\n")
+    if extension == "parquet":
+        columns = [pa.array(["a"]), pa.array([1]), pa.array(["x"]), pa.array([2])]
+        pq.write_table(pa.Table.from_arrays(columns, ["user", "", "word", ""]), path)
+    assert list(read_population(path).lexicon.words) == ["x"]

@@ -88,11 +88,11 @@ def parts(tmp_path):
 @pytest.mark.parametrize("fold_case", [False, True])
 def test_many_files_are_one_population(parts, tmp_path, fold_case):
     layout = Layout(fold_case=fold_case)
-    prepared = prepare_files([parts], tmp_path / "out", layout, salt="s", memory=None)
+    manifest, _ = prepare_files([parts], tmp_path / "out", layout, salt="s", memory=None)
     read = read_population(tmp_path / "all.parquet", fold_case=fold_case)
     same(open_prepared(tmp_path / "out"), read)
-    assert prepared.manifest.clients == 42
-    assert prepared.manifest.made["files"] == 3
+    assert manifest.clients == 42
+    assert manifest.made["files"] == 3
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "clients.arrow", MANIFEST, "rows.arrow", "words.arrow",
     ]  # fmt: skip
@@ -116,11 +116,11 @@ def test_texts_are_tokenized_as_they_are_read(tmp_path):
     (folder / "1.jsonl").write_text("\n".join(lines[:2]))
     (folder / "2.jsonl").write_text("\n".join(lines[2:]))
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
-    prepared = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
+    _, texts = prepare_files([folder], tmp_path / "out", Layout(), salt=None, memory=None)
     read = read_file(tmp_path / "all.jsonl")
     same(open_prepared(tmp_path / "out"), read)
-    assert prepared.texts.dropped == read.texts.dropped
-    assert (prepared.texts.number, prepared.texts.empty) == (4, read.texts.empty)
+    assert texts.dropped == read.texts.dropped
+    assert (texts.number, texts.empty) == (4, read.texts.empty)
 
 
 def test_words_of_another_language_have_its_form(tmp_path):
