@@ -20,7 +20,7 @@ from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import RunFailedError
-from tests.simulation.same_states import assert_same
+from tests.same_bits import assert_same
 
 pytest.importorskip("ray")
 

@@ -11,6 +11,7 @@ from fedhh.simulation.engine import rounds
 from fedhh.simulation.executor import Executor, InProcessExecutor
 from fedhh.testing import LETTERS, small_population
 from fedhh.validation import RunFailedError
+from tests.same_bits import assert_same
 
 ray = pytest.importorskip("ray")
 
@@ -80,11 +81,7 @@ def test_a_run_survives_the_loss_of_a_node_with_the_same_bits(
     found = states(executor, lose_a_node)
     assert going not in cluster.worker_nodes
     assert ("4 workers were asked for" in caplog.text) == (not replaced)
-    assert len(found) == len(reference)
-    for state, expected in zip(found, reference, strict=True):
-        assert state.history == expected.history
-        assert np.array_equal(state.found.codes, expected.found.codes)
-        assert np.array_equal(state.found.estimate, expected.found.estimate)
+    assert_same(found, reference)
     assert sum(seen) == PROTOCOL.plan.most_answers
     changed = sum(actor is not before for actor, before in zip(last, first, strict=True))
     assert changed == 1

@@ -17,8 +17,8 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.log import Log, digest
 from fedhh.system.archive import read_archive, write_archive
 from fedhh.testing import LETTERS, small_population
-from fedhh.testing.checks import first_difference
 from fedhh.validation import InputError
+from tests.same_bits import assert_same
 
 TRIE = LdpTrieHH(
     alphabet=LETTERS, clients_per_layer=200, depth=3, passes=1, eta_max=20, max_items=4
@@ -60,7 +60,7 @@ def test_hearing_any_number_of_rounds_again_gives_the_same_bits(tmp_path, protoc
         assert executor.asked == len(done) - number
         assert [each.was_heard for each in again] == [place < number for place in range(len(done))]
         for one, other in zip(again, done, strict=True):
-            assert first_difference(one.state, other.state, "state") is None
+            assert_same(one.state, other.state)
             assert one.diagnostics == other.diagnostics
 
 
@@ -86,7 +86,7 @@ def test_all_that_tables_need_comes_back(tmp_path):
     log = Log(tmp_path, run="mine")
     log.write(0, question, answer, 1.5)
     (back,) = log.read()
-    assert first_difference(back.answer, answer, "answer") is None
+    assert_same(back.answer, answer)
     assert back.asked == 9
 
 

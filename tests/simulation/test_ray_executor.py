@@ -31,7 +31,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.validation import InputError, RunFailedError
 from tests.asked_clients import answered
 from tests.conftest import RAY_CORES, join_shared_ray
-from tests.simulation.same_states import assert_same
+from tests.same_bits import assert_same
 
 ray = pytest.importorskip("ray")
 

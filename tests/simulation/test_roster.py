@@ -29,6 +29,7 @@ from fedhh.testing import LETTERS, small_population
 from fedhh.words.known_words import named_list
 from fedhh.words.lexicon import Lexicon
 from tests.asked_clients import Recording
+from tests.same_bits import assert_same
 from tests.thinned import thinned
 
 POPULATION = small_population(6_000)
@@ -105,11 +106,7 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name):
             assert finished.aggregate.num_clients == attended.answers < attended.asked
             last = finished.state
         states.append(last)
-    one, other = states
-    assert one.history == other.history
-    found, same = (protocol.discoveries(state) for state in states)
-    assert found.words == same.words
-    assert np.array_equal(found.estimate, same.estimate)
+    assert_same(*states)
 
 
 def test_those_that_are_there_are_asked_and_nobody_else():

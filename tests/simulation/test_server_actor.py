@@ -26,8 +26,8 @@ from fedhh.simulation.executor import InProcessExecutor
 from fedhh.simulation.log import Log
 from fedhh.simulation.roster import MissedRoundError
 from fedhh.testing import LETTERS, small_population
-from fedhh.testing.checks import first_difference
 from fedhh.validation import RunFailedError
+from tests.same_bits import assert_same
 
 ray = pytest.importorskip("ray")
 
@@ -128,7 +128,7 @@ def reference() -> list[Round]:
 def require_same(made: list[Round], reference: list[Round]) -> None:
     for one, other in zip(made, reference, strict=True):
         for part in ("question", "aggregate", "diagnostics", "state"):
-            assert first_difference(getattr(one, part), getattr(other, part), part) is None
+            assert_same(getattr(one, part), getattr(other, part))
 
 
 def test_a_server_yields_what_this_process_would(monkeypatch, reference):

@@ -19,6 +19,7 @@ from fedhh.simulation.roster import Roster
 from fedhh.testing import LETTERS, small_population
 from tests import questions_of_each_kind as ask
 from tests.asked_clients import Recording, answered
+from tests.same_bits import assert_same
 from tests.simulation.test_roster import PROTOCOLS, TRIE, parts
 from tests.thinned import thinned
 
@@ -77,11 +78,7 @@ def test_every_protocol_has_the_same_bits_for_any_number_of_workers(name, strate
             last = finished.state
         states.append(last)
         assert fakes >= 100
-    one, other = states
-    assert one.history == other.history
-    found, same = (protocol.discoveries(state) for state in states)
-    assert found.words == same.words
-    assert np.array_equal(found.estimate, same.estimate)
+    assert_same(*states)
 
 
 @pytest.mark.parametrize("name", thinned(ALL, keep=6))
