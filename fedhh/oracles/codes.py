@@ -12,7 +12,7 @@ import numpy as np
 
 from fedhh.arrays import Floats, Ints
 from fedhh.kernels.sketches import hadamard_rows
-from fedhh.oracles.base import LARGEST_TALLY, PureOracle, Reports, Tally, Values, best_of
+from fedhh.oracles.base import LARGEST_TALLY, PureOracle, Reports, Tally, Values
 from fedhh.oracles.families import CountedOutputs, Moments, ScoredOracle
 from fedhh.oracles.hadamard import hadamard_entries, parity
 from fedhh.random import Stream, generator
@@ -138,12 +138,12 @@ class HadamardResponse(CountedOutputs, ScoredOracle):
         hadamard_rows(scores.reshape(-1, self.block_size))
         return np.asarray(scores[:, symbols])
 
-    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
-        # The matrix is symmetric: this is what each output adds to the scores of the values.
-        scores = np.zeros(self.aggregate_size, dtype=np.int64)
-        scores[self.symbols[values]] = 1
+    def scores(self, loads: Tally) -> Tally:
+        # The matrix is symmetric.
+        scores = np.zeros((len(loads), self.aggregate_size), dtype=np.int64)
+        scores[:, self.symbols] = loads
         hadamard_rows(scores.reshape(-1, self.block_size))
-        return best_of(sign * scores, count, rng=rng)
+        return scores
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         block, row = divmod(int(self.symbols[value]), self.block_size)
@@ -355,12 +355,10 @@ class ProjectiveGeometryResponse(CountedOutputs, PureOracle):
         vectors = numbers - self._firsts[after] + self.field_size**after
         return np.stack(np.unravel_index(vectors, self._shape)).astype(np.int64)
 
-    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+    def scores(self, loads: Tally) -> Tally:
         # Orthogonality is symmetric: ask for every point's support by the values' points.
-        points = replace(self, domain_size=self.aggregate_size)
-        sent = np.zeros(self.aggregate_size, dtype=np.int64)
-        sent[values] = 1
-        return best_of(sign * points.support(sent), count, rng=rng)
+        padding = (0, 0), (0, self.aggregate_size - self.domain_size)
+        return replace(self, domain_size=self.aggregate_size).support(np.pad(loads, padding))
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
         products = self._coordinates(np.array([value])) * self._coordinates(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fedhh.arrays import Floats
 from fedhh.kernels.subset_tally import count_into
-from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values
+from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values, best_of
 from fedhh.validation import InputError
 
 Table = npt.NDArray[np.signedinteger[Any]]
@@ -77,8 +77,21 @@ class CountedOutputs(FrequencyOracle):
         self._check_report_space(self.report_bits)
         return np.arange(self.aggregate_size)
 
+    @abstractmethod
+    def scores(self, loads: Tally) -> Tally:
+        """Return ``(t, aggregate_size)``: what each output adds to ``(t, domain_size)`` loads.
+
+        It is the transpose of the support, up to what is the same for all outputs. Loads are how
+        many things each value stands for.
+        """
+
     def _add_reports(self, reports: Reports, out: Tally) -> None:
         out += np.bincount(reports, minlength=self.aggregate_size)
+
+    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
+        loads = np.zeros((1, self.domain_size), dtype=np.int64)
+        loads[:, values] = 1
+        return best_of(sign * self.scores(loads)[0], count, rng=rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +166,7 @@ class CellOracle(PureOracle):
         """Return the aggregate of reports of ``(domain_size,) int64`` clients by value, exactly."""
 
     def scores(self, loads: Tally) -> Tally:
-        """Return ``(t, reports)``: what each report of `report_space` adds to some loads.
-
-        It is the transpose of the support, for oracles of few reports. ``loads``,
-        ``(t, domain_size) int64``, are how many things each value stands for.
-        """
+        """Return ``(t, reports)``: `CountedOutputs.scores` of all reports, where they are few."""
         raise NotImplementedError
 
 

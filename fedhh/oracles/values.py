@@ -11,7 +11,6 @@ import numpy as np
 from fedhh.arrays import Floats
 from fedhh.kernels.prng import lane_states
 from fedhh.kernels.votes import add_subset_votes
-from fedhh.oracles.attack import other_values
 from fedhh.oracles.base import Reports, Tally, Values
 from fedhh.oracles.families import CellOracle, CountedOutputs, SampledAggregates, Table
 from fedhh.oracles.subset_selection import coin_threshold, sample_subset_tally
@@ -57,14 +56,6 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracl
 
     def supported_values(self, reports: Reports) -> Reports:
         return reports[:, None]
-
-    def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
-        if sign > 0:
-            return rng.choice(values, size=count)
-        rest = self.domain_size - len(values)
-        if not rest:
-            return rng.integers(self.domain_size, size=count)
-        return other_values(rng.integers(rest, size=count), values)
 
     def sample_aggregate(self, counts: Tally, *, rng: np.random.Generator) -> Tally:
         """Return the counts of reports, drawn with the exact distribution; O(s), whatever n.
