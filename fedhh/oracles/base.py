@@ -285,6 +285,16 @@ class FrequencyOracle(Settings, ABC):
         require_in_domain(numbers, self.domain_size, name)
         return numbers
 
+    def _check_counts(self, counts: npt.ArrayLike) -> Tally:
+        """Return ``(domain_size,) int64`` counts of values, or raise InputError."""
+        numbers = np.ascontiguousarray(counts, dtype=np.int64)
+        if numbers.shape != (self.domain_size,) or numbers.min() < 0:
+            raise InputError(
+                f"Expected {self.domain_size} counts >= 0, one per value, got shape "
+                f"{numbers.shape} with minimum {numbers.min() if numbers.size else None}."
+            )
+        return numbers
+
     def _check_report_space(self, log2_reports: float, *, width: int = 1) -> None:
         """Raise InputError if so many reports of ``width`` numbers each are too many to list."""
         if log2_reports + math.log2(width) > math.log2(LARGEST_REPORT_SPACE):
@@ -347,13 +357,7 @@ class PureVotes(ABC):
 
 
 class PureOracle(PureVotes, FrequencyOracle):
-    """An oracle whose report supports a held value with probability p, any other with q.
-
-    Attributes:
-        lists_support: Whether `supported_values` lists what reports support.
-    """
-
-    lists_support: ClassVar[bool] = False
+    """An oracle whose report supports a held value with probability p, any other with q."""
 
     def supported_values(self, reports: Reports) -> Reports:
         """Return ``(n, w)`` integers: the distinct values that each report supports.
@@ -362,6 +366,6 @@ class PureOracle(PureVotes, FrequencyOracle):
             InputError: Reports of this oracle have no list of so many values.
         """
         raise InputError(
-            f"Expected an oracle whose reports list the values that they support, got "
-            f"{type(self).__name__}; use ss or grr."
+            "Expected an oracle whose reports list the values that they support for "
+            f"votes_per_client='one', got {type(self).__name__}; use ss or grr."
         )

@@ -7,13 +7,13 @@ Counted together, they give each value one vote or none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from fedhh.oracles.base import PureOracle, PureVotes, Reports, Tally, Values
 from fedhh.settings import Items, Settings
-from fedhh.validation import InputError
 
 VotesPerClient = Literal["one", "all"]
 """What a client's reports add to the votes for a value: one at most, or one each."""
@@ -46,11 +46,13 @@ class ClientVotes(Settings, PureVotes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.oracle.lists_support:
-            raise InputError(
-                "Expected an oracle whose reports list the values that they support for "
-                f"votes_per_client='one', got {type(self.oracle).__name__}; use ss or grr."
-            )
+        _ = self._report_width
+
+    @cached_property
+    def _report_width(self) -> int:
+        """How many values a report supports; InputError where reports do not list them."""
+        report = self.oracle.privatize(np.zeros(1, np.int64), rng=np.random.default_rng(0))
+        return int(self.oracle.supported_values(report).shape[1])
 
     @property
     def p(self) -> float:
@@ -71,8 +73,7 @@ class ClientVotes(Settings, PureVotes):
             rng: Source of the clients' coins.
             out: Changed in place, contiguous.
         """
-        width = self.oracle.supported_values(self.oracle.privatize(values[:0].ravel(), rng=rng))
-        at_once = max(1, _NUMBERS_AT_ONCE // (self.max_items * width.shape[1]))
+        at_once = max(1, _NUMBERS_AT_ONCE // (self.max_items * self._report_width))
         for start in range(0, len(values), at_once):
             chunk = values[start : start + at_once]
             self.add_reports(self.oracle.privatize(chunk.ravel(), rng=rng), out=out)

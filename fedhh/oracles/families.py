@@ -18,7 +18,6 @@ import numpy.typing as npt
 from fedhh.arrays import Floats
 from fedhh.kernels.subset_tally import count_into
 from fedhh.oracles.base import FrequencyOracle, PureOracle, Reports, Tally, Values, best_of
-from fedhh.validation import InputError
 
 Table = npt.NDArray[np.signedinteger[Any]]
 
@@ -134,16 +133,6 @@ class SampledAggregates(FrequencyOracle):
         Returns:
             ``(aggregate_size,) int64``, another array.
         """
-
-    def _check_counts(self, counts: npt.ArrayLike) -> Tally:
-        """Return ``(domain_size,) int64`` counts of values, or raise InputError."""
-        numbers = np.ascontiguousarray(counts, dtype=np.int64)
-        if numbers.shape != (self.domain_size,) or numbers.min() < 0:
-            raise InputError(
-                f"Expected {self.domain_size} counts >= 0, one per value, got shape "
-                f"{numbers.shape} with minimum {numbers.min() if numbers.size else None}."
-            )
-        return numbers
 
 
 @dataclass(frozen=True, kw_only=True)

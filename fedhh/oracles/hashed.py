@@ -98,15 +98,9 @@ class Hashed(PureOracle):
         return np.column_stack([functions, self.inner.privatize(cells, rng=rng)])
 
     def log_prob(self, reports: Reports, value: int) -> Floats:
-        return self.log_probs(reports, np.array([value]))[:, 0]
-
-    def log_probs(self, reports: Reports, values: Values) -> Floats:
         functions, sent = np.split(reports.astype(np.int64), [self.functions.shape[1]], axis=1)
-        logs = np.empty((len(reports), len(values)))
-        for place, value in enumerate(values.tolist()):
-            cells = self._cells(functions, np.full(len(reports), value))
-            logs[:, place] = self.inner.log_prob(sent, cells)
-        return np.asarray(logs - math.log(self.num_functions), dtype=np.float64)
+        cells = self._cells(functions, np.full(len(reports), value))
+        return np.asarray(self.inner.log_prob(sent, cells) - math.log(self.num_functions))
 
     def report_space(self) -> Reports:
         self._check_report_space(math.log2(self.num_functions) + self.inner.report_bits, width=2)
@@ -192,14 +186,16 @@ class SketchOracle(Hashed):
     def _add_reports(self, reports: Reports, out: Sketch) -> None:
         self.add_to_table(reports, out.reshape(self.num_hashes, -1))
 
-    def cells(self, sketch: Sketch) -> Tally:
-        """Return ``(k, m)``: a value's support is the sum over rows j of entry (j, h_j(value))."""
-        return self.inner.support(sketch.reshape(self.num_hashes, -1))
+    def cells(self, sketches: Sketch) -> Tally:
+        """Return ``(t, k, m)``, of t sketches: what reports say of each cell of each row.
+
+        A value's support is the sum over rows j of entry (j, h_j(value)).
+        """
+        supports = self.inner.support(sketches.reshape(-1, self.inner.aggregate_size))
+        return supports.reshape(-1, self.num_hashes, self.row_size)
 
     def _support(self, aggregates: Sketch, candidates: Values | None) -> Tally:
-        rows = aggregates.reshape(len(aggregates) * self.num_hashes, -1)
-        tables = self.inner.support(rows).reshape(-1, self.num_hashes, self.row_size)
-        return self.row_sums(tables, candidates, np.arange(self.num_hashes))
+        return self.row_sums(self.cells(aggregates), candidates, np.arange(self.num_hashes))
 
     def row_sums(self, tables: Sketch, candidates: Values | None, rows: Values) -> Tally:
         """Return ``(t, c) int64``: for each of ``(t, r, m)`` tables, a candidate's cells summed.
@@ -239,15 +235,19 @@ class SketchOracle(Hashed):
         """Return ``(k, a)``: the rows of reports of clients whose cells are ``(k, m)`` counts."""
         return np.stack([self.inner.sample_aggregate(row, rng=rng) for row in held])
 
-    def _cell_counts(self, true_counts: Values, rng: np.random.Generator) -> Sketch:
-        """Return ``(k, m) int64``: clients whose row and cell these are, rows drawn at random."""
-        counts = np.zeros((self.num_hashes, self.row_size), dtype=np.int64)
+    def sample_sketch(self, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
+        """Return ``(aggregate_size,) int64``, distributed as the sketch of some clients' reports.
+
+        ``true_counts``, ``(domain_size,) int64``, says how many clients hold each value.
+        """
+        true_counts = self._check_counts(true_counts)
+        held = np.zeros((self.num_hashes, self.row_size), dtype=np.int64)
         chances = np.full(self.num_hashes, 1 / self.num_hashes)
         rows = np.arange(self.num_hashes)
         for value in np.flatnonzero(true_counts).tolist():
             cells = self.hashes.cells(rows, np.full(self.num_hashes, value))
-            counts[rows, cells] += rng.multinomial(int(true_counts[value]), chances)
-        return counts
+            held[rows, cells] += rng.multinomial(int(true_counts[value]), chances)
+        return self._noisy(held, rng).ravel()
 
     def _craft(self, values: Values, sign: int, count: int, rng: np.random.Generator) -> Reports:
         rows = np.repeat(np.arange(self.num_hashes), len(values))
@@ -258,17 +258,3 @@ class SketchOracle(Hashed):
         best = best_of(sign * scores.ravel(), count, rng=rng)
         chosen, symbols = np.divmod(best, scores.shape[1])
         return np.column_stack([chosen, self.inner.report_space()[symbols]])
-
-
-def sample_sketch(oracle: SketchOracle, true_counts: Values, *, rng: np.random.Generator) -> Sketch:
-    """Return ``(aggregate_size,) int64``, distributed as the sketch of some clients' reports.
-
-    ``true_counts``, ``(c,) int64``, says how many clients hold each of the values 0 .. c - 1.
-    """
-    counts = np.ascontiguousarray(true_counts, dtype=np.int64)
-    if counts.ndim != 1 or len(counts) > oracle.domain_size or counts.min(initial=0) < 0:
-        raise InputError(
-            f"Expected at most {oracle.domain_size} true_counts >= 0, one per value, got shape "
-            f"{counts.shape} with minimum {counts.min(initial=0)}."
-        )
-    return oracle._noisy(oracle._cell_counts(counts, rng), rng).ravel()

@@ -7,7 +7,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import betaln
@@ -38,7 +38,7 @@ class SubsetSelection(SampledAggregates, PureOracle):
         * epsilon-local differential privacy: the ratio of the two is exactly E.
         * The estimate (votes - n q) / (p - q) is unbiased; its variance is that of a sum of
           independent Bernoulli(p) and Bernoulli(q).
-        * With probability `blanket_probability` the report is a uniform d-subset of all values,
+        * With probability (1-p) s / (s-d) the report is a uniform d-subset of all values,
           whatever the client holds.
 
     Cost: O(d) per report, on the client and in the tally. A report is ``(d,) int64``, ascending.
@@ -56,8 +56,6 @@ class SubsetSelection(SampledAggregates, PureOracle):
         Wang, Huang, Wang, Nie, Xu, Yang, Li, Qiao (2016), "Mutual information optimally local
         private discrete distribution estimation".
     """
-
-    lists_support: ClassVar[bool] = True
 
     subset_size: Literal["paper", "optimal"] = "paper"
 
@@ -94,12 +92,6 @@ class SubsetSelection(SampledAggregates, PureOracle):
     @cached_property
     def q(self) -> float:
         return (self.d - self.p) / (self.domain_size - 1)
-
-    @cached_property
-    def blanket_probability(self) -> float:
-        """Weight of the uniform d-subset in the report's distribution, seen as a mixture."""
-        s = self.domain_size
-        return self._miss_probability(self.d) * s / (s - self.d)
 
     @property
     def _miss(self) -> np.uint64:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -36,8 +35,6 @@ class GeneralizedRandomizedResponse(SampledAggregates, CountedOutputs, CellOracl
         Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
         estimation", USENIX Security, section 4.
     """
-
-    lists_support: ClassVar[bool] = True
 
     @property
     def p(self) -> float:

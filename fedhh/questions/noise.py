@@ -61,7 +61,7 @@ class SketchNoise:
         # Kernels load with sketches, and with nothing else here.
         if not oracle.is_sketch or not isinstance(oracle, oracles.SketchOracle):
             return None
-        cells = oracle.cells(aggregate)
+        cells = oracle.cells(aggregate)[0]
         rows, size = cells.shape
         chunks = [slice(a, a + _ROWS_AT_ONCE) for a in range(0, rows, _ROWS_AT_ONCE)]
         means = cells.mean(axis=1)

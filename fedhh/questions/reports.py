@@ -247,11 +247,11 @@ class Reports(Channel):
 
     def sample(self, counts: Tally, rng_of: RngOf) -> Tally:
         from fedhh.oracles.families import SampledAggregates
-        from fedhh.oracles.hashed import SketchOracle, sample_sketch
+        from fedhh.oracles.hashed import SketchOracle
 
         oracle = self.randomizer
         if isinstance(oracle, SketchOracle) and self._counts_values:
-            return sample_sketch(oracle, counts, rng=rng_of(0))
+            return oracle.sample_sketch(counts, rng=rng_of(0))
         assert isinstance(oracle, SampledAggregates)
         return oracle.sample_aggregate(counts, rng=rng_of(0))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fedhh.oracles.base import FrequencyOracle, Reports, Tally
 from fedhh.oracles.families import SampledAggregates
-from fedhh.oracles.hashed import SketchOracle, sample_sketch
+from fedhh.oracles.hashed import SketchOracle
 from fedhh.testing.checks import Checks, expect, expect_added, expect_equal
 from fedhh.testing.statistics import ALPHA, distribution_p_value, rows
 
@@ -185,6 +185,6 @@ def _sampled_sketches_follow_the_distribution(oracle: FrequencyOracle, seed: int
     rng = np.random.default_rng(seed)
     values = _values_of(oracle)
     counts = np.bincount(values, minlength=oracle.domain_size)
-    drawn = [oracle.support(sample_sketch(oracle, counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
+    drawn = [oracle.support(oracle.sample_sketch(counts, rng=rng)) for _ in range(_JOINT_TALLIES)]
     distribution = tally_distribution(oracle, values)
     _expect_distribution(np.array(drawn), distribution, f"sample_sketch of true counts {counts}")

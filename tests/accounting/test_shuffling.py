@@ -329,7 +329,9 @@ def test_the_distribution_of_subset_selection_is_the_oracles(local_epsilon, doma
     assert distribution.subset_size == oracle.d
     assert distribution.p == pytest.approx(oracle.p, rel=1e-12)
     assert distribution.q == pytest.approx(oracle.q, rel=1e-12)
-    assert distribution.blanket == pytest.approx(oracle.blanket_probability, rel=1e-12)
+    assert distribution.blanket == pytest.approx(
+        (1 - oracle.p) * domain_size / (domain_size - oracle.d), rel=1e-12
+    )
 
 
 def test_a_worse_blanket_of_more_reports_does_not_replace_one_of_fewer():

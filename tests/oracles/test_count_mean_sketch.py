@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fedhh.oracles import CountMeanSketch, FastLocalHashing, HadamardCountMeanSketch
-from fedhh.oracles.hashed import sample_sketch
 from fedhh.validation import InputError
 from tests.every import every
 
@@ -135,7 +134,7 @@ def test_simulated_errors_lie_on_the_surface():
     counts = np.round(zipf_histogram()).astype(np.int64)
     oracle = CountMeanSketch(epsilon=2.0, domain_size=len(counts), num_hashes=256, num_cells=256)
     num_reports = int(counts.sum())
-    sketch = sample_sketch(oracle, counts, rng=np.random.default_rng(2))
+    sketch = oracle.sample_sketch(counts, rng=np.random.default_rng(2))
     rare = np.arange(1000, len(counts), 25)
     errors = oracle.estimate(oracle.support(sketch, rare), num_reports) - counts[rare]
     expected = np.sqrt(oracle.exact_variance(counts)[rare].mean())

@@ -41,6 +41,13 @@ REFERENCE = [
 TINY = [(2, 1.0), (4, 0.3), (5, 0.5), (6, 2.0), (7, 4.0)]
 
 
+def blanket_of(oracle: SubsetSelection) -> float:
+    """The weight of the uniform subset in a report's distribution, seen as a mixture."""
+    return math.exp(-oracle.epsilon) / (
+        oracle.d / oracle.domain_size * -math.expm1(-oracle.epsilon) + math.exp(-oracle.epsilon)
+    )
+
+
 def noise(epsilon: float, s: int, d: int) -> float:
     p = d * math.exp(epsilon) / (d * math.exp(epsilon) + s - d)
     q = (d - p) / (s - 1)
@@ -55,7 +62,7 @@ def test_parameters_equal_the_reference(row):
     assert oracle.p == pytest.approx(p, rel=1e-12)
     assert oracle.q == pytest.approx(q, rel=1e-10)
     assert oracle.p - oracle.q == pytest.approx(gap, rel=1e-12)
-    assert oracle.blanket_probability == pytest.approx(blanket, rel=1e-12)
+    assert blanket_of(oracle) == pytest.approx(blanket, rel=1e-12)
     assert oracle.variance(0, 1) == pytest.approx(ceiling, rel=1e-9)
     optimal = SubsetSelection(epsilon=epsilon, domain_size=s, subset_size="optimal")
     assert optimal.d == best
@@ -96,8 +103,8 @@ def test_distribution_is_that_of_the_papers_algorithm(s, epsilon):
 @pytest.mark.parametrize(("s", "epsilon"), TINY)
 def test_distribution_is_a_mixture_of_the_blanket_and_subsets_with_the_value(s, epsilon):
     oracle = SubsetSelection(epsilon=epsilon, domain_size=s)
-    blanket = oracle.blanket_probability / math.comb(s, oracle.d)
-    with_value = (1 - oracle.blanket_probability) / math.comb(s - 1, oracle.d - 1)
+    blanket = blanket_of(oracle) / math.comb(s, oracle.d)
+    with_value = (1 - blanket_of(oracle)) / math.comb(s - 1, oracle.d - 1)
     mixture = {
         subset: blanket + with_value * (0 in subset)
         for subset in itertools.combinations(range(s), oracle.d)

@@ -16,7 +16,7 @@ from fedhh.oracles import (
     Identity,
     SubsetSelection,
 )
-from fedhh.oracles.hashed import sample_sketch
+from fedhh.oracles.hashed import SketchOracle
 from fedhh.questions.noise import Noise, SketchNoise
 from tests.thinned import thinned
 
@@ -67,10 +67,16 @@ def zipf_counts(num_reports: int, num_values: int):
     return np.round(num_reports * weights / weights.sum()).astype(np.int64)
 
 
+def sampled(oracle: SketchOracle, counts: np.ndarray, seed: int) -> np.ndarray:
+    """The sketch of clients who hold the first values of the domain."""
+    held = np.pad(counts, (0, oracle.domain_size - len(counts)))
+    return oracle.sample_sketch(held, rng=np.random.default_rng(seed))
+
+
 @pytest.mark.parametrize("oracle", sketches(num_hashes=5), ids=named)
 def test_a_values_support_is_the_sum_of_its_cells(oracle):
-    sketch = sample_sketch(oracle, zipf_counts(500, 20), rng=np.random.default_rng(1))
-    cells = oracle.cells(sketch)
+    sketch = sampled(oracle, zipf_counts(500, 20), 1)
+    cells = oracle.cells(sketch)[0]
     assert cells.shape == (5, oracle.row_size)
     values = np.arange(300)
     rows = np.repeat(np.arange(5), len(values))
@@ -81,10 +87,10 @@ def test_a_values_support_is_the_sum_of_its_cells(oracle):
 
 @pytest.mark.parametrize("oracle", sketches(num_hashes=4), ids=named)
 def test_the_distribution_of_a_sketch_is_that_of_all_its_cells(oracle):
-    sketch = sample_sketch(oracle, zipf_counts(300, 20), rng=np.random.default_rng(2))
+    sketch = sampled(oracle, zipf_counts(300, 20), 2)
     distribution = SketchNoise.of(oracle, sketch)
     # Every way to choose one cell of each row.
-    sums = sum(np.ix_(*oracle.cells(sketch).astype(float))).ravel()
+    sums = sum(np.ix_(*oracle.cells(sketch)[0].astype(float))).ravel()
     assert distribution.center == pytest.approx(sums.mean(), rel=1e-12)
     assert distribution.variance == pytest.approx(sums.var(), rel=1e-9)
     assert distribution.chances.sum() == pytest.approx(1)
@@ -130,7 +136,7 @@ HEAVY = [
 def test_values_that_share_cells_with_frequent_ones_are_not_called_significant(oracle):
     counts = zipf_counts(50_000, 500)
     n = int(counts.sum())
-    sums = sample_sketch(oracle, counts, rng=np.random.default_rng(4))
+    sums = sampled(oracle, counts, 4)
     nobody = np.arange(1_000, 41_000)
     support = oracle.support(sums, nobody)
     alone = Noise(oracle=oracle, num_reports=n).z(support)
@@ -155,7 +161,7 @@ def test_the_variance_that_a_sketch_shows_is_the_exact_one(which):
     shown = []
     for seed in range(60):
         oracle = replace(HEAVY[which], hash_seed=seed)
-        sums = sample_sketch(oracle, counts, rng=np.random.default_rng(seed))
+        sums = sampled(oracle, counts, seed)
         shown.append(Noise.of_aggregate(oracle, n, sums).variance(counts[asked].astype(float)))
     assert np.mean(shown, axis=0) == pytest.approx(exact, rel=0.1)
     assert (exact[1:] > 2 * alone[1:]).all()
