@@ -23,7 +23,7 @@ from fedhh.clients.synthetic import PopulationModel, RankDrawer, WordList, model
 from fedhh.kernels.ranks import STUBS, list_words
 from fedhh.questions.clients import ClientBlock
 from fedhh.system.machine import num_cores
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import require_at_least, require_between
 from fedhh.words.alphabet import NUL
 from fedhh.words.coded_words import coded_words
 from fedhh.words.known_words import KnownWords
@@ -83,12 +83,10 @@ class DrawnClients(Population):
             InputError: The preset is unknown, or a number is out of its range.
         """
         model = model_of(preset)
-        require_at_least(1, num_clients=num_clients)
+        require_between(1, MAX_CLIENTS, num_clients=num_clients)
         if counted_clients is None:
             counted_clients = num_clients if num_clients <= COUNTED_WHOLE else COUNTED_CLIENTS
         require_at_least(1, counted_clients=counted_clients)
-        if num_clients > MAX_CLIENTS:
-            raise InputError(f"Expected num_clients <= 2^40, got num_clients={num_clients}.")
         self.name = f"{model.name}, {num_clients:,} clients, seed {seed}"
         self.unit = model.unit
         self._num_clients = num_clients

@@ -42,8 +42,8 @@ LONGEST_WORD = 24
 """Symbols of the longest string."""
 
 _ENGLISH_WORD = re.compile(rf"(?=.*[a-z])[a-z0-9']{{1,{LONGEST_WORD}}}")
-# wordfreq writes every run of two or more digits as zeros: no one typed such a word.
-_ZEROED = re.compile(r"[0-9]{2}")
+ZEROED = re.compile(r"[0-9]{2}")
+"""wordfreq writes every run of two or more digits as zeros: no one typed such a word."""
 
 _BASES = 40_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -170,7 +170,7 @@ def _real_words(known: KnownWords) -> tuple[list[str], list[str], _Spelling]:
     )
     new, bases = [], []
     for word, is_one in zip(listed, is_known, strict=True):
-        if not spelling.fits(word) or _ZEROED.search(word):
+        if not spelling.fits(word) or ZEROED.search(word):
             continue
         if not is_one:
             new.append(word)

@@ -8,19 +8,16 @@ frequencies, and its size is a setting: the larger it is, the longer and flatter
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import replace
 
 import numpy as np
 
+from fedhh.clients.named_words import ZEROED
 from fedhh.clients.synthetic import PopulationModel, WordList, model_of
-from fedhh.validation import InputError, require_at_least
+from fedhh.validation import InputError, require_at_least, require_inside
 
 SOURCE = "wordfreq-tail"
 SMALLEST_VOCABULARY = 10_000
-
-# wordfreq writes every run of two or more digits as zeros: no one typed such a word.
-_ZEROED = re.compile(r"[0-9]{2}")
 
 
 def wordfreq_tail(
@@ -40,8 +37,7 @@ def wordfreq_tail(
         InputError: The vocabulary is larger than wordfreq's, or a number is out of its range.
     """
     require_at_least(SMALLEST_VOCABULARY, vocabulary=vocabulary)
-    if not 0 < tail_mass < 1:
-        raise InputError(f"Expected 0 < tail_mass < 1, got tail_mass={tail_mass!r}.")
+    require_inside(0, 1, tail_mass=tail_mass)
     words, frequencies = ranked_words()
     if vocabulary > len(words):
         raise InputError(
@@ -66,7 +62,7 @@ def ranked_words() -> tuple[tuple[str, ...], tuple[float, ...]]:
 
     frequencies = wordfreq.get_frequency_dict("en", wordlist="large")
     ranked = sorted(
-        (word for word in frequencies if not _ZEROED.search(word)),
+        (word for word in frequencies if not ZEROED.search(word)),
         key=lambda word: (-frequencies[word], word),
     )
     return tuple(ranked), tuple(frequencies[word] for word in ranked)
