@@ -8,7 +8,7 @@ import numpy as np
 
 from fedhh.accounting import Guarantee
 from fedhh.audit import EpsilonDelta, Finding, audit
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.protocol import DiscoveryProtocol
@@ -94,11 +94,13 @@ def _with_word(population: Clients, *, client: int, word_id: int) -> Clients:
     offsets = items.offsets.copy()
     offsets[client + 1 :] += 1 - (own.stop - own.start)
     return Clients(
+        Table(
+            population.lexicon,
+            offsets,
+            np.concatenate([items.word_ids[before], [word_id], items.word_ids[after]]),
+            np.concatenate([items.counts[before], [1], items.counts[after]]),
+        ),
         name=population.name,
-        lexicon=population.lexicon,
-        offsets=offsets,
-        word_ids=np.concatenate([items.word_ids[before], [word_id], items.word_ids[after]]),
-        counts=np.concatenate([items.counts[before], [1], items.counts[after]]),
         unit=population.unit,
         arrangement="independent",
     )

@@ -143,31 +143,13 @@ class Clients(Population):
     _kept: Bools | None = None
 
     def __init__(
-        self,
-        *,
-        name: str,
-        lexicon: Lexicon,
-        offsets: Ints,
-        word_ids: SmallInts,
-        counts: SmallInts,
-        unit: str = "user",
-        arrangement: Arrangement = "any",
+        self, table: Table, *, name: str, unit: str = "user", arrangement: Arrangement = "any"
     ) -> None:
-        """Take compressed sparse rows as in `ClientBlock`, over all clients.
+        """Take all clients of a table.
 
         Raises:
             InputError: There is no client.
         """
-        self._begin(Table(lexicon, offsets, word_ids, counts), name, unit, arrangement)
-
-    @classmethod
-    def of_table(cls, table: Table, *, name: str, unit: str, arrangement: Arrangement) -> Clients:
-        """Return all clients of a table."""
-        clients = cls.__new__(cls)
-        clients._begin(table, name, unit, arrangement)
-        return clients
-
-    def _begin(self, table: Table, name: str, unit: str, arrangement: Arrangement) -> None:
         self.table, self._size = table, len(table.offsets) - 1
         if self._size < 1:
             raise InputError(f"Expected at least one client, got an empty population ({name}).")
@@ -210,11 +192,13 @@ class Clients(Population):
             )
         sizes = np.bincount(pairs // num_words, minlength=num_clients)
         return cls(
+            Table(
+                lexicon,
+                np.r_[0, np.cumsum(sizes)],
+                (pairs % num_words).astype(np.int32),
+                totals.astype(np.int32),
+            ),
             name=name,
-            lexicon=lexicon,
-            offsets=np.r_[0, np.cumsum(sizes)],
-            word_ids=(pairs % num_words).astype(np.int32),
-            counts=totals.astype(np.int32),
             unit=unit,
         )
 

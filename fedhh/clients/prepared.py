@@ -203,7 +203,7 @@ def open_prepared(
 def clients_of(table: MappedTable) -> Clients:
     """Return all clients of an open directory."""
     manifest = table.manifest
-    return Clients.of_table(table, name=manifest.name, unit=manifest.unit, arrangement="random")
+    return Clients(table, name=manifest.name, unit=manifest.unit, arrangement="random")
 
 
 def verify(directory: Path) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from annotated_types import Ge, Gt, Le, Lt
 
 from fedhh.arrays import Ints, SmallInts, UInts
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.named_words import rank_strings
 from fedhh.kernels.drawing import TypingDistribution, count_tokens, draw_ranks
 from fedhh.kernels.ranks import RankTable, rank_table
@@ -267,11 +267,13 @@ def stored_population(
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     distinct, word_ids = _distinct_ranks([block.ranks for block in blocks])
     population = Clients(
+        Table(
+            Lexicon(words=model.strings(distinct)),
+            np.r_[0, np.cumsum(sizes)],
+            word_ids,
+            np.concatenate([block.counts for block in blocks]),
+        ),
         name=name,
-        lexicon=Lexicon(words=model.strings(distinct)),
-        offsets=np.r_[0, np.cumsum(sizes)],
-        word_ids=word_ids,
-        counts=np.concatenate([block.counts for block in blocks]),
         unit=model.unit,
         arrangement="independent",
     )

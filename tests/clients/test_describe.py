@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.describe import describe, spelling_of
 from fedhh.clients.known_words import KnownWords, load_known
 from fedhh.clients.synthetic import synthetic_population
@@ -58,11 +58,13 @@ def test_shares_of_top_words_and_percentiles_agree_with_a_count_by_words():
 
 def test_a_population_that_typed_nothing_has_figures_of_zero():
     population = Clients(
+        Table(
+            Lexicon(words=[]),
+            np.zeros(4, dtype=np.int64),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0, dtype=np.int32),
+        ),
         name="silent",
-        lexicon=Lexicon(words=[]),
-        offsets=np.zeros(4, dtype=np.int64),
-        word_ids=np.zeros(0, dtype=np.int32),
-        counts=np.zeros(0, dtype=np.int32),
     )
     summary = describe(population, load_known("scowl70"), **SPELLED)
     assert (summary.clients, summary.empty_clients, summary.tokens) == (3, 3, 0)

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.known_words import KnownWords, load_known, removal_facts, remove_known
 from fedhh.validation import InputError
 from fedhh.words.lexicon import Lexicon
@@ -13,11 +13,13 @@ from tests.every import every
 @pytest.fixture
 def population():
     return Clients(
+        Table(
+            Lexicon(words=["dog", "lol", "dogs'", "im"]),
+            np.array([0, 2, 3, 5]),
+            np.array([0, 1, 0, 1, 3]),
+            np.array([5, 2, 1, 3, 4]),
+        ),
         name="three",
-        lexicon=Lexicon(words=["dog", "lol", "dogs'", "im"]),
-        offsets=np.array([0, 2, 3, 5]),
-        word_ids=np.array([0, 1, 0, 1, 3]),
-        counts=np.array([5, 2, 1, 3, 4]),
     )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fedhh
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.population import client_order
 from fedhh.clients.prepared import (
     MANIFEST,
@@ -45,11 +45,8 @@ def in_memory(population: Clients) -> Clients:
     """Return the same clients with the same numbers, held."""
     items = population.items
     return Clients(
+        Table(population.lexicon, items.offsets, items.word_ids, items.counts),
         name=population.name,
-        lexicon=population.lexicon,
-        offsets=items.offsets,
-        word_ids=items.word_ids,
-        counts=items.counts,
         unit=population.unit,
     )
 
@@ -158,11 +155,13 @@ def test_a_large_population_is_asked_by_chunks_each_client_once(monkeypatch):
     monkeypatch.setattr(roster, "CHUNK", 16)
     size = 1_003
     population = Clients(
+        Table(
+            fedhh.synthetic_population("chat", 10, seed=0).lexicon,
+            np.zeros(size + 1, dtype=np.int64),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0, dtype=np.int32),
+        ),
         name="n",
-        lexicon=fedhh.synthetic_population("chat", 10, seed=0).lexicon,
-        offsets=np.zeros(size + 1, dtype=np.int64),
-        word_ids=np.zeros(0, dtype=np.int32),
-        counts=np.zeros(0, dtype=np.int32),
         arrangement="random",
     )
     cohort = Cohort(start=0, size=size)

@@ -8,7 +8,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting.terms import PrivacyTerms
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.oracles.bloom import NOTHING, BitResponse, BloomFilters, BloomReports
 from fedhh.protocol import Answers
 from fedhh.questions.question import Aggregate
@@ -162,11 +162,13 @@ def typing():
     """9,000 clients with a word each: 20 of 36 words are held, the rest by nobody."""
     held = np.repeat(np.arange(20), np.r_[[1_500] * 4, [300] * 8, [75] * 8])
     return Clients(
+        Table(
+            Lexicon(words=WORDS),
+            np.arange(len(held) + 1),
+            held.astype(np.int32),
+            np.ones(len(held), dtype=np.int32),
+        ),
         name="typing",
-        lexicon=Lexicon(words=WORDS),
-        offsets=np.arange(len(held) + 1),
-        word_ids=held.astype(np.int32),
-        counts=np.ones(len(held), dtype=np.int32),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import fedhh
 from fedhh.accounting.rounds import PlannedRound
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.worker import ClientWorker
 from fedhh.experiments.run.privacy import privacy_of_run
 from fedhh.oracles import OracleSpec, make_pure_oracle
@@ -46,11 +46,13 @@ def population_of(sets):
     """Return clients that hold these sets of places in WORDS, each word typed once."""
     sizes = [len(held) for held in sets]
     return Clients(
+        Table(
+            Lexicon(words=[*WORDS, "aaab"]),
+            np.r_[0, np.cumsum(sizes)],
+            np.array(list(itertools.chain(*sets)), dtype=np.int32),
+            np.ones(sum(sizes), dtype=np.int32),
+        ),
         name="sets",
-        lexicon=Lexicon(words=[*WORDS, "aaab"]),
-        offsets=np.r_[0, np.cumsum(sizes)],
-        word_ids=np.array(list(itertools.chain(*sets)), dtype=np.int32),
-        counts=np.ones(sum(sizes), dtype=np.int32),
     )
 
 

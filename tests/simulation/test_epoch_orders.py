@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.worker import ClientWorker
 from fedhh.questions.cohort import Cohort
 from fedhh.simulation import roster
@@ -66,11 +66,13 @@ def said_of_ab(stored, seed):
     """Return how many of 600 clients say the word "ab" when all are asked for one word each."""
     sizes = [len(words) for words in stored]
     population = Clients(
+        Table(
+            Lexicon(words=("ab", "cd", "ef")),
+            np.r_[0, np.cumsum(sizes)],
+            np.concatenate(stored),
+            np.ones(sum(sizes), dtype=np.int32),
+        ),
         name="n",
-        lexicon=Lexicon(words=("ab", "cd", "ef")),
-        offsets=np.r_[0, np.cumsum(sizes)],
-        word_ids=np.concatenate(stored),
-        counts=np.ones(sum(sizes), dtype=np.int32),
     )
     question = votes(cohort=EVERYBODY, max_items=1, counts_only=True)
     tally = answered(ClientWorker(population, seed=seed), question).aggregate.tally

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedhh.arrays import Ints, SmallInts
-from fedhh.clients.clients import Clients, Texts
+from fedhh.clients.clients import Clients, Table, Texts
 from fedhh.clients.reading.columns import Layout, find_columns
 from fedhh.clients.reading.rules import LARGEST_COUNT, NOUNS, Counts, are_dates, formed
 from fedhh.clients.reading.tables import (
@@ -270,11 +270,8 @@ class Rows:
         lexicon = Lexicon(words=self.words)
         starts, word_ids, counts = map(np.concatenate, zip(*self.pieces(name), strict=True))
         clients = Clients(
+            Table(lexicon, np.r_[starts, len(word_ids)], word_ids, counts),
             name=name,
-            lexicon=lexicon,
-            offsets=np.r_[starts, len(word_ids)],
-            word_ids=word_ids,
-            counts=counts,
             unit=unit,
             arrangement="random",
         )

@@ -10,7 +10,7 @@ from pydantic import FiniteFloat
 from typing_extensions import TypedDict
 
 from fedhh.arrays import Ints
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.experiments.config.protocol import build_protocol, fidelity_of
 from fedhh.experiments.config.schema import Config
 from fedhh.experiments.run.privacy import local_epsilon
@@ -147,11 +147,8 @@ def asked_devices(population: Clients, job: Job) -> Clients:
     """Return the devices that are asked, without the words that all know by now."""
     rows = population.block(job.asked)
     asked = Clients(
+        Table(population.lexicon, rows.offsets, rows.word_ids, rows.counts),
         name=f"{population.name}, {len(job.asked):,} asked",
-        lexicon=population.lexicon,
-        offsets=rows.offsets,
-        word_ids=rows.word_ids,
-        counts=rows.counts,
         unit=population.unit,
     )
     keep = asked.word_counts().holders > 0

@@ -9,7 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.reading import rows as rows_module
 from fedhh.clients.reading.sources import write_population
 from fedhh.clients.synthetic import synthetic_population
@@ -195,11 +195,8 @@ def test_hard_words_survive_writing_in_every_format(tmp_path):
     words = [*HARD_WORDS, 'quo"te', "naïve", "😀"]
     size = len(words)
     population = Clients(
+        Table(Lexicon(words=words), np.array([0, size]), np.arange(size), np.arange(1, size + 1)),
         name="hard",
-        lexicon=Lexicon(words=words),
-        offsets=np.array([0, size]),
-        word_ids=np.arange(size),
-        counts=np.arange(1, size + 1),
     )
     for extension in EXTENSIONS:
         write_population(population, tmp_path / f"p.{extension}")
@@ -209,11 +206,13 @@ def test_hard_words_survive_writing_in_every_format(tmp_path):
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_a_population_that_holds_nothing_is_written_and_read(tmp_path, extension):
     population = Clients(
+        Table(
+            Lexicon(words=[]),
+            np.zeros(4, dtype=np.int64),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0, dtype=np.int32),
+        ),
         name="silent",
-        lexicon=Lexicon(words=[]),
-        offsets=np.zeros(4, dtype=np.int64),
-        word_ids=np.zeros(0, dtype=np.int32),
-        counts=np.zeros(0, dtype=np.int32),
     )
     write_population(population, tmp_path / f"p.{extension}")
     again = read_population(tmp_path / f"p.{extension}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.experiments.config import domain
 from fedhh.experiments.config.domain import (
     CLOSED_DOMAIN,
@@ -158,11 +158,13 @@ def test_a_public_alphabet_does_not_depend_on_the_clients(words):
         update={"population": config.population.model_copy(update={"alphabet": "auto"})}
     )
     other = Clients(
+        Table(
+            build_population(config.population, seed=0).lexicon,
+            np.zeros(1001, dtype=np.int64),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0, dtype=np.int32),
+        ),
         name="other",
-        lexicon=build_population(config.population, seed=0).lexicon,
-        offsets=np.zeros(1001, dtype=np.int64),
-        word_ids=np.zeros(0, dtype=np.int32),
-        counts=np.zeros(0, dtype=np.int32),
     )
     population = build_population(config.population, seed=0)
     mine, others = (settle_alphabet(config, each).population for each in (population, other))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.experiments.run.directory import resumed_config
 from fedhh.experiments.run.run import simulate
 from fedhh.experiments.study.callbacks import Callbacks
@@ -63,11 +63,8 @@ def other_population() -> Clients:
     counts = rows.counts.copy()
     counts[-1] += 1
     return Clients(
+        Table(POPULATION.lexicon, rows.offsets, rows.word_ids, counts),
         name=POPULATION.name,
-        lexicon=POPULATION.lexicon,
-        offsets=rows.offsets,
-        word_ids=rows.word_ids,
-        counts=counts,
     )
 
 
