@@ -47,15 +47,15 @@ _PLAIN = re.compile(r"[-+]?[0-9.]+|-?inf|nan|(true|false|NaN|[\[{\"][ -~]*)")
 _LONGEST_SHOWN = 100
 
 _INSERT = """
-    INSERT INTO rows SELECT md5_number_upper({salt} || user), md5_number_lower({salt} || user),
-        word, count, row, day, {called} FROM ({rows})
+    INSERT INTO rows SELECT high, low, {words}, row, day, called FROM (
+        SELECT *, md5_number_upper({salt} || user) AS high, md5_number_lower({salt} || user) AS low,
+            {called} AS called FROM ({rows})
+    )
 """
 # Who wrote nothing but empty texts is a user, too.
-_WORDS_OF_TEXTS = """
-    SELECT user, word, (word IS NOT NULL)::BIGINT AS count, row, day FROM (
-        SELECT * REPLACE (unnest(CASE WHEN len(word) > 0 THEN word ELSE [NULL] END) AS word)
-        FROM piece
-    )
+_WORDS_OF_TEXT = """
+    unnest(list_resize(word, greatest(len(word), 1))),
+    unnest(list_resize([least(len(word), 1)], greatest(len(word), 1), 1))
 """
 _CHECKED = """
     SELECT * REPLACE (CASE WHEN problem IS NULL THEN count ELSE error(problem) END AS count)
@@ -166,12 +166,12 @@ class Rows:
         columns = {"user": users, "word": words, "count": counts}
         self._insert("SELECT *, NULL AS row, NULL AS day FROM piece", pa.table(columns))
 
-    def _insert(self, rows: str, piece: Any = None) -> int:
+    def _insert(self, rows: str, piece: Any = None, words: str = "word, count") -> int:
         """Add the rows of a query, which may be one of ``piece``."""
         if piece is not None:
             self._database.register("piece", piece)
         called = "user" if self._dated else "NULL"
-        query = _INSERT.format(salt=self._salt, called=called, rows=rows)
+        query = _INSERT.format(salt=self._salt, called=called, rows=rows, words=words)
         return int(self._database.execute(query).fetchall()[0][0])
 
     def _add_view(
@@ -228,7 +228,7 @@ class Rows:
             texts.number += len(batch)
             texts.empty += int((sizes == 0).sum())
             texts.kept += int(sizes.sum())
-            self._insert(_WORDS_OF_TEXTS, batch.set_column(1, "word", words))
+            self._insert("FROM piece", batch.set_column(1, "word", words), words=_WORDS_OF_TEXT)
         self.texts.add(texts)
         return texts.number
 

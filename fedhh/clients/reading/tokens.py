@@ -43,6 +43,7 @@ _PLAIN = _APOSTROPHES | _UNSEEN
 _MOST_KNOWN = 2**20
 # What is neither a letter nor a digit, and makes neither an entity, an address nor a mention.
 _EDGES = """!"#$%'()*+,-.:;<=>?[\\]^_`{|}~"""
+_NOTHING = Counter[tuple[str, str]]()
 # Beyond any symbol; Python would fail to read the number.
 _ENDLESS = re.compile(r"&#[0-9]{100,};?")
 
@@ -160,13 +161,14 @@ class Tokenizer:
         return pa.LargeListArray.from_arrays(ends, found.values)
 
     def _look_at(self, piece: str) -> tuple[list[str], Counter[tuple[str, str]]]:
-        core, dropped = piece.strip(_EDGES), Counter[tuple[str, str]]()
+        core = piece.strip(_EDGES)
         # Most pieces are one word of ASCII between signs: known without asking `tokenize`, but for
         # the one beginning of a URL that has no sign but those.
         is_plain = core.isascii() and core.isalpha() and len(core) <= LONGEST_TOKEN
         if is_plain and core[-3:].lower() != "www":
-            found = [lower(core, self._language)], dropped
+            found = [lower(core, self._language)], _NOTHING
         else:
+            dropped = Counter[tuple[str, str]]()
             found = tokenize(piece, dropped, language=self._language), dropped
         self._known[piece] = found
         return found
