@@ -180,8 +180,8 @@ class SketchOracle(Hashed):
             reports: What `privatize` returned.
             table: Changed in place, contiguous; wide enough for the reports of any row.
         """
-        rows, sent = np.split(reports.astype(np.int64), [1], axis=1)
-        self.inner.add_rows(rows.ravel(), np.ascontiguousarray(sent), table)
+        numbers = np.asarray(reports, dtype=np.int64)
+        self.inner.add_rows(numbers[:, 0], numbers[:, 1:], table)
 
     def _add_reports(self, reports: Reports, out: Sketch) -> None:
         self.add_to_table(reports, out.reshape(self.num_hashes, -1))
