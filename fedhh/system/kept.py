@@ -32,9 +32,12 @@ def kept_text(
     text depends on.
     """
     digest = hashlib.sha256(made_of)
-    for source in sources:
-        content = source.read_bytes()
-        digest.update(len(content).to_bytes(8, "little") + content)
+    try:
+        for source in sources:
+            content = source.read_bytes()
+            digest.update(len(content).to_bytes(8, "little") + content)
+    except OSError:  # They may be packed in a way that cannot be read.
+        return make()
     path = cache_directory() / f"{name}-{digest.hexdigest()[:32]}.txt"
     with suppress(OSError, UnicodeDecodeError):  # Mostly, it is not there.
         if text := path.read_bytes().decode():
