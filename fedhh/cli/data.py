@@ -68,6 +68,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     from fedhh.cli.text_tables import print_result
     from fedhh.clients.describe import describe as summarize
     from fedhh.clients.known_words import load_known, remove_known
+    from fedhh.clients.reading.sources import name_of
     from fedhh.experiments.config.client_file import load_file, looked_at
     from fedhh.experiments.config.domain import FROM_DATA, FROM_DATA_REVEALS, written_out
     from fedhh.experiments.config.load import load_config
@@ -83,6 +84,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     )
     config = load_config(data=file, settings=options)
     longest = _longest_word(config, depth)
+    title = name_of(file)
     population = looked_at(load_file(config.population))
     known_words = load_known(config.population.known, config.population.language)
     target = remove_known(population, known_words)
@@ -93,7 +95,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
     verdict = _verdict(config, depth, target)
     if output_format is Format.TABLE:
         console = open_console()
-        print_description(console, str(file), summary, population.texts, verdict)
+        print_description(console, title, summary, population.texts, verdict)
         for note in notes:
             print_wrapped(console, note)
         return
@@ -105,7 +107,7 @@ def describe(  # noqa: PLR0917 - typer makes these options, only the file is pos
         "verdict": {"refusal": verdict} if isinstance(verdict, str) else verdict.record,
         "notes": notes,
     }
-    parts = (*described(str(file), summary, population.texts, verdict), *map(Line, notes))
+    parts = (*described(title, summary, population.texts, verdict), *map(Line, notes))
     print_result(output_format, lambda: record, parts)
 
 
@@ -176,6 +178,17 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         fold_case=fold_case,
         language=language or ENGLISH,
     )
+    others: dict[str, object]
+    if is_directory:
+        kind, others = "file", {"--alphabet": alphabet, "--depth": depth}
+    else:
+        kind, others = "directory", {"--salt": salt, "--memory": memory}
+    for option, value in others.items():
+        if value is not None:
+            raise InputError(
+                f"Expected {option} with a {kind} as OUT, got {out}; remove the option, or name a "
+                f"{kind}: one {'with' if is_directory else 'without'} extension."
+            )
     if is_directory:
         if memory is not None:
             require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
@@ -184,12 +197,6 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         clients, words, tokens = manifest.clients, manifest.words, manifest.contributions
         rows, lost = f", {manifest.rows:,} rows", []
     else:
-        given = {"--memory": memory is not None, "--salt": salt}
-        for option in (option for option, is_given in given.items() if is_given):
-            raise InputError(
-                f"Expected {option} with a directory as OUT, got {out}; remove the option, or the "
-                "file's extension."
-            )
         spelling_of_words = _spelling(changes(language=language, alphabet=alphabet), depth)
         kind_of(out)
         require_absent(out)
@@ -260,11 +267,13 @@ def synthesize(
     from fedhh.clients.reading.sources import write_population
     from fedhh.clients.synthetic import synthetic_population
     from fedhh.experiments.config.population import synthetic_model
+    from fedhh.system.files import require_absent
 
     model = synthetic_model(source, language or ENGLISH)
     if _is_directory(out):
         prepare_synthetic(model, clients, out, seed=seed)
     else:
+        require_absent(out)
         write_population(synthetic_population(model, clients, seed=seed), out)
     print_written(out)
 

@@ -116,4 +116,8 @@ def test_commands_about_files_load_what_reads_them(loaded):
     # pyarrow brings pandas where it meets arrays.
     found = loaded("data prepare texts.csv out.csv", "data describe words.csv")
     assert found <= {"numpy", "pandas", "pyarrow", "pydantic", "numba", "scipy"}
-    assert not loaded("data synthesize --clients 10 out.csv") & {"ray", "matplotlib", "scipy.stats"}
+    assert not loaded("data synthesize --clients 10 drawn.csv") & {
+        "ray",
+        "matplotlib",
+        "scipy.stats",
+    }

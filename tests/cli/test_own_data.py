@@ -260,3 +260,24 @@ def test_preparation_writes_counted_words_into_a_file_and_over_none(command, tmp
     missing = command("data", "prepare", "p.csv", "no/out.csv", cwd=tmp_path)
     assert "a file that can be written, got no/out.csv: No such file" in whole(missing.stderr)
     assert "Expected a path as OUT, got '-'" in command("data", "prepare", "-", "-").stderr
+
+
+def test_an_option_of_the_other_kind_of_out_is_refused(command, tmp_path):
+    (tmp_path / "p.csv").write_text("user,word,count\na,lol,2\n")
+    for out, kind, option in (
+        ("out", "file", ("--alphabet", "lower")),
+        ("out", "file", ("--depth", "3")),
+        ("out.csv", "directory", ("--salt", "s")),
+        ("out.csv", "directory", ("--memory", "1")),
+    ):
+        done = command("data", "prepare", "p.csv", out, *option, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"Expected {option[0]} with a {kind} as OUT, got {out};" in whole(done.stderr)
+    assert [file.name for file in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_synthetic_clients_are_written_over_no_file(command, tmp_path):
+    (tmp_path / "mine.csv").write_text("mine")
+    done = command("data", "synthesize", "--clients", "5", "mine.csv", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "mine.csv").read_text()) == (2, "mine")
+    assert "Expected a path where nothing stands, got mine.csv;" in whole(done.stderr)

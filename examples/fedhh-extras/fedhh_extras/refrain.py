@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.words.lexicon import Lexicon
 
 REFRAIN = "fa la la la tra la la fa la li lo la"
@@ -21,10 +21,10 @@ class Refrain(Clients):
             len(words), size=(num_clients, per_client), p=distribution / distribution.sum()
         )
         counts = np.array([np.bincount(row, minlength=len(words)) for row in drawn])
-        super().__init__(
-            name=f"{num_clients:,} singers",
-            lexicon=Lexicon(words=words.tolist()),
-            offsets=np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))]),
-            word_ids=np.nonzero(counts)[1],
-            counts=counts[counts > 0],
+        table = Table(
+            Lexicon(words=words.tolist()),
+            np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))]),
+            np.nonzero(counts)[1],
+            counts[counts > 0],
         )
+        super().__init__(table, name=f"{num_clients:,} singers")
