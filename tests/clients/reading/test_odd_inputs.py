@@ -8,6 +8,7 @@ import uuid
 
 import duckdb
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -304,7 +305,6 @@ def test_one_user_and_one_word_of_any_kind_are_a_population(frame):
 
 
 def test_frames_of_polars_are_read_by_the_columns_that_are_needed():
-    polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
         {
             "user": polars.Series(["ann", "bob", "ann"], dtype=polars.Categorical),

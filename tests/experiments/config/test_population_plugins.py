@@ -15,16 +15,17 @@ pytestmark = pytest.mark.usefixtures("own_modules")
 
 MODULE = """
 import numpy as np
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.population import Population
 from fedhh.words.lexicon import Lexicon
 
 class Same(Clients):
     def __init__(self, num_clients, *, seed):
-        super().__init__(
-            name="same", lexicon=Lexicon(words=["aa", "zz"]), offsets=np.arange(num_clients + 1),
-            word_ids=np.arange(num_clients) % 2, counts=np.full(num_clients, 1 + seed),
+        table = Table(
+            Lexicon(words=["aa", "zz"]), np.arange(num_clients + 1),
+            np.arange(num_clients) % 2, np.full(num_clients, 1 + seed),
         )
+        super().__init__(table, name="same")
 
 class NoPopulation:
     pass
