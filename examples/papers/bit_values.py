@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedhh import InputError
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.wordfreq_tail import ranked_words
 from fedhh.random import scatter
 from fedhh.words.lexicon import Lexicon
@@ -85,13 +85,13 @@ class _Bits(Clients):
             counts = np.bincount(
                 np.searchsorted(counts.cumsum(), chosen, side="right"), minlength=VALUES
             )
-        super().__init__(
-            name=f"48-bit values, {num_clients:,} clients",
-            lexicon=Lexicon(words=[f"{value:0{BITS}b}" for value in values]),
-            offsets=np.arange(num_clients + 1),
-            word_ids=np.repeat(np.arange(VALUES), counts),
-            counts=np.ones(num_clients, dtype=np.int64),
+        table = Table(
+            Lexicon(words=[f"{value:0{BITS}b}" for value in values]),
+            np.arange(num_clients + 1),
+            np.repeat(np.arange(VALUES), counts),
+            np.ones(num_clients, dtype=np.int64),
         )
+        super().__init__(table, name=f"48-bit values, {num_clients:,} clients")
 
 
 class RandomBits(_Bits):

@@ -11,7 +11,7 @@ import string
 
 import numpy as np
 
-from fedhh.clients.clients import Clients
+from fedhh.clients.clients import Clients, Table
 from fedhh.clients.wordfreq_tail import ranked_words
 from fedhh.random import Stream, generator
 from fedhh.words.lexicon import Lexicon
@@ -32,10 +32,10 @@ class OneWord(Clients):
         counts = generator(0, Stream.POPULATION).multinomial(num_clients, weights / weights.sum())
         held = np.flatnonzero(counts)
         order = held[np.argsort(-counts[held], kind="stable")]
-        super().__init__(
-            name=f"one English word each, {num_clients:,} clients",
-            lexicon=Lexicon(words=[listed[i][0] for i in order.tolist()]),
-            offsets=np.arange(num_clients + 1),
-            word_ids=np.repeat(np.arange(len(order)), counts[order]),
-            counts=np.ones(num_clients, dtype=np.int64),
+        table = Table(
+            Lexicon(words=[listed[i][0] for i in order.tolist()]),
+            np.arange(num_clients + 1),
+            np.repeat(np.arange(len(order)), counts[order]),
+            np.ones(num_clients, dtype=np.int64),
         )
+        super().__init__(table, name=f"one English word each, {num_clients:,} clients")
