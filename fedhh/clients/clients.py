@@ -97,7 +97,7 @@ class Texts:
     Attributes:
         number: How many texts there were; 0 for counted words.
         empty: Texts without a word.
-        kept: SmallInts, each as often as it was typed.
+        kept: Words, each as often as it was typed.
         dropped: How often what is no word was dropped, see `fedhh.clients.reading.tokens.tokenize`.
     """
 
