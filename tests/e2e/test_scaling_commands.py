@@ -112,7 +112,7 @@ class Machines:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                timeout=180,
+                timeout=600,
                 check=False,
             )
             out.seek(0)
