@@ -228,7 +228,8 @@ class Rows:
             texts.number += len(batch)
             texts.empty += int((sizes == 0).sum())
             texts.kept += int(sizes.sum())
-            self._insert("FROM piece", batch.set_column(1, "word", words), words=_WORDS_OF_TEXT)
+            piece = pa.table({name: batch[name] for name in batch.schema.names} | {"word": words})
+            self._insert("FROM piece", piece, words=_WORDS_OF_TEXT)
         self.texts.add(texts)
         return texts.number
 
