@@ -119,10 +119,21 @@ class Settings:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
+        passed = _passed(kind)
         for name, annotation in settings_of(kind).items():
-            value, members = getattr(self, name), alternatives(annotation)
+            value = getattr(self, name)
+            if passed.get(name, passed) is value:
+                continue
+            members = alternatives(annotation)
             if not any(fits(value, member) for member in members):
                 raise InputError(_complaint(name, value, members))
+            passed[name] = value
+
+
+@cache
+def _passed(kind: type[Any]) -> dict[str, Any]:
+    """Return the value of each field that passed last, to be filled: mostly it is the next one."""
+    return {}
 
 
 def decided(value: int | Literal["auto"], name: str) -> int:
