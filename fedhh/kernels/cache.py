@@ -107,21 +107,27 @@ class _Cache:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, or None if there is none that can be used."""
         target_context.refresh()
-        path = self._path(signature, target_context.codegen())
         try:
+            path = self._path(signature, target_context.codegen())
             return CompileResult._rebuild(target_context, *pickle.loads(path.read_bytes()))
         except OSError:  # Mostly, it is not there. What else is wrong is said on saving.
             pass
         except Exception as error:  # Bad bytes may raise anything, and none of it matters.
-            _log.info("%s is damaged, so it is compiled again: %s", path, reason_of(error))
+            _log.info(
+                "Code of %s is damaged, so it compiles again: %s", self._name, reason_of(error)
+            )
         _tell(self._name)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the compiled code of a signature, if it can be kept."""
         _tell("")
-        if not (result.lifted or result.library.has_dynamic_globals):
+        if result.lifted or result.library.has_dynamic_globals:
+            return
+        try:
             kept.keep(self._path(signature, result.codegen), dumps(result._reduce()))
+        except Exception as error:  # The code is in memory; only the next process misses it.
+            _log.info("Code of %s is not kept: %s", self._name, reason_of(error))
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         """Return the file of a signature on this processor."""
