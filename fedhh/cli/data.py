@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -178,18 +178,8 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         fold_case=fold_case,
         language=language or ENGLISH,
     )
-    others: dict[str, object]
     if is_directory:
-        kind, others = "file", {"--alphabet": alphabet, "--depth": depth}
-    else:
-        kind, others = "directory", {"--salt": salt, "--memory": memory}
-    for option, value in others.items():
-        if value is not None:
-            raise InputError(
-                f"Expected {option} with a {kind} as OUT, got {out}; remove the option, or name a "
-                f"{kind}: one {'with' if is_directory else 'without'} extension."
-            )
-    if is_directory:
+        _require_unset("file", out, {"--alphabet": alphabet, "--depth": depth})
         if memory is not None:
             require_between(LEAST_MEMORY, MOST_MEMORY, memory=memory)
         most = None if memory is None else int(memory * 2**30)
@@ -197,6 +187,7 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         clients, words, tokens = manifest.clients, manifest.words, manifest.contributions
         rows, lost = f", {manifest.rows:,} rows", []
     else:
+        _require_unset("directory", out, {"--salt": salt, "--memory": memory})
         spelling_of_words = _spelling(changes(language=language, alphabet=alphabet), depth)
         kind_of(out)
         require_absent(out)
@@ -214,6 +205,16 @@ def prepare(  # noqa: PLR0917 - typer makes these options, only the files are po
         *lost,
     ):
         print_wrapped(open_console(), line)
+
+
+def _require_unset(kind: str, out: Path, options: Mapping[str, object]) -> None:
+    """Refuse options that an OUT of one kind takes, where OUT is of the other."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(
+                f"Expected {option} with a {kind} as OUT, got {out}; remove the option, or name a "
+                f"{kind}: one {'with' if kind == 'file' else 'without'} extension."
+            )
 
 
 def _spelling(settings: Sequence[str], depth: int | None) -> Callable[[Clients], list[str]]:
