@@ -116,6 +116,17 @@ def test_a_full_disk_costs_one_line_and_leaves_no_part_of_a_file(monkeypatch, ca
     assert compiled_total(INTEGERS) == (10, 1)
 
 
+def test_code_that_cannot_be_written_down_costs_one_line(monkeypatch, caplog):
+    def refuse(content: object) -> bytes:
+        raise pickle.PicklingError("no bytes")
+
+    monkeypatch.setattr(cache, "dumps", refuse)
+    assert compiled_total(INTEGERS) == (10, 0)
+    assert not cache_directory().exists()
+    (line,) = caplog.messages
+    assert "no bytes" in line
+
+
 @pytest.mark.parametrize(
     "damage",
     [
